@@ -1,0 +1,42 @@
+//! The command line: reads arguments, runs one command, turns the outcome into an exit status.
+
+mod analyze;
+mod cli;
+mod explain;
+
+use std::io;
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Millions of small profiles are made by several threads: glibc's allocator needs a quarter more memory and time for that.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let outcome = match cli::Cli::parse().command {
+        cli::Command::Analyze(arguments) => analyze::run(&arguments),
+        cli::Command::Explain { detector } => explain::run(detector.as_deref()),
+        cli::Command::Config {
+            command: cli::ConfigCommand::Show,
+        } => explain::show_defaults(),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "cattlegrid: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whoever reads our output has seen enough: that is no error.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

@@ -1,0 +1,138 @@
+//! The loop: blocks of lines in, a [`Report`] out. Parsing and folding run in parallel; the result does not show it.
+
+mod finish;
+mod parse;
+mod stitch;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use foldhash::fast::RandomState;
+use rayon::prelude::*;
+
+use crate::Settings;
+use crate::format::Format;
+use crate::knowledge::Knowledge;
+use crate::profile::Lens;
+use crate::report::Lines;
+use crate::report::Report;
+use crate::table::Clock;
+use crate::table::Table;
+use parse::Parsed;
+use parse::Parser;
+use stitch::Stitcher;
+
+/// Tables that sources are spread over: many enough to keep threads busy, few enough to be filled in long runs.
+const TABLES: usize = 64;
+
+/// Whole lines of one piece of the log, in their order.
+#[derive(Debug)]
+pub struct Block {
+    /// Number of the piece, in the order the pieces are given.
+    pub piece: u32,
+    /// The piece's format.
+    pub format: Arc<Format>,
+    /// The lines, each ended by a newline.
+    pub bytes: Vec<u8>,
+    /// Lines that were left out because they were too long, with the beginning of the first.
+    pub long_lines: (u64, Vec<u8>),
+}
+
+/// An analysis under way.
+#[derive(Debug)]
+pub struct Analysis {
+    settings: Settings,
+    knowledge: Knowledge,
+    lens: Lens,
+    hasher: RandomState,
+    tables: Vec<Table>,
+    parsers: Mutex<Vec<Parser>>,
+    spare: Vec<Parsed>,
+    stitcher: Stitcher,
+    clock: Option<Clock>,
+    lines: Lines,
+    tokens: BTreeMap<u64, Box<[u8]>>,
+}
+
+impl Analysis {
+    /// An analysis that has seen nothing yet.
+    pub fn new(settings: Settings, knowledge: Knowledge) -> Result<Analysis, String> {
+        let hasher = RandomState::default();
+        Ok(Analysis {
+            lens: Lens::new(settings.hash_key, &settings.listings)?,
+            tables: (0..TABLES).map(|_| Table::new(hasher.clone())).collect(),
+            stitcher: Stitcher::new(settings.time_jump_seconds),
+            parsers: Mutex::default(),
+            spare: Vec::new(),
+            clock: None,
+            lines: Lines::default(),
+            tokens: BTreeMap::new(),
+            hasher,
+            settings,
+            knowledge,
+        })
+    }
+
+    /// Takes in blocks, in the order of the log.
+    pub fn observe(&mut self, blocks: &[Block]) {
+        let spare = Mutex::new(std::mem::take(&mut self.spare));
+        let mut parsed: Vec<Parsed> = blocks
+            .par_iter()
+            .map(|block| {
+                let room = lock(&spare).pop().unwrap_or_else(|| Parsed::new(TABLES));
+                let mut parser = lock(&self.parsers)
+                    .pop()
+                    .unwrap_or_else(|| Parser::new(&self.settings));
+                let parsed = parser.parse(
+                    block,
+                    &self.lens,
+                    &self.knowledge,
+                    &self.hasher,
+                    self.settings.time_jump_seconds,
+                    room,
+                );
+                lock(&self.parsers).push(parser);
+                parsed
+            })
+            .collect();
+        for (block, parsed) in blocks.iter().zip(&mut parsed) {
+            parsed.count_lines(block, &mut self.lines);
+            self.tokens.extend(parsed.tokens.drain(..));
+            self.stitcher.stitch(block.piece, parsed, &mut self.lines);
+        }
+        self.fold(&parsed);
+        self.spare = spare.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.spare.extend(parsed.into_iter().map(Parsed::cleared));
+    }
+
+    fn fold(&mut self, parsed: &[Parsed]) {
+        if self.clock.is_none() {
+            self.clock = self
+                .stitcher
+                .first_time()
+                .map(|first| Clock::new(first, self.settings.window_seconds));
+        }
+        let Some(clock) = self.clock else { return };
+        self.tables
+            .par_iter_mut()
+            .enumerate()
+            .for_each(|(number, table)| {
+                for parsed in parsed {
+                    table.fold(&parsed.records[number], parsed.stream, &clock);
+                }
+            });
+    }
+
+    /// Judges everything that was seen.
+    pub fn finish(mut self) -> Report {
+        let held = self.stitcher.release(TABLES);
+        self.fold(&held);
+        finish::finish(self)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

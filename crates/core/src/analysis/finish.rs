@@ -1,0 +1,298 @@
+//! The end of an analysis: every source is judged, totals are added up, the ones worth listing are listed.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::Analysis;
+use crate::evidence::Context;
+use crate::knowledge::Knowledge;
+use crate::profile::AgentBook;
+use crate::profile::AgentIndex;
+use crate::profile::Profile;
+use crate::report::Report;
+use crate::report::SourceReport;
+use crate::report::Totals;
+use crate::report::WindowReport;
+use crate::request::Source;
+use crate::request::SourceKind;
+use crate::settings::Settings;
+use crate::site::Site;
+use crate::table::Clock;
+use crate::table::Table;
+use crate::text::printable;
+use crate::verdict::Class;
+use crate::verdict::Verdict;
+use crate::verdict::judge;
+
+pub(super) fn finish(mut analysis: Analysis) -> Report {
+    let mut report = Report {
+        window_seconds: analysis.settings.window_seconds,
+        min_requests: analysis.settings.min_requests,
+        ..Report::default()
+    };
+    let parsers = std::mem::take(&mut analysis.parsers)
+        .into_inner()
+        .unwrap_or_default();
+    let mut agents = AgentBook::default();
+    parsers
+        .into_iter()
+        .for_each(|parser| agents.absorb(parser.into_agents()));
+    report.lines = std::mem::take(&mut analysis.lines);
+    report.lines.skipped.sort_by_key(|skipped| skipped.reason);
+    let Some(clock) = analysis.clock else {
+        return report;
+    };
+    analysis.tables.par_iter_mut().for_each(Table::seal);
+    let sites = sites(&analysis.tables, &clock);
+    let first = sites
+        .values()
+        .map(|site| site.first_seen)
+        .min()
+        .unwrap_or_default();
+    let last = sites
+        .values()
+        .map(|site| site.last_seen)
+        .max()
+        .unwrap_or_default();
+    report.span = Some((first, last));
+    let lacks = |logged: fn(&Site) -> u64| sites.values().map(logged).sum::<u64>() == 0;
+    let fields: [(&str, fn(&Site) -> u64); 3] = [
+        ("referrer", |site| site.referrers_logged),
+        ("user agent", |site| site.agents_logged),
+        ("session cookie", |site| site.sessions_logged),
+    ];
+    report.not_logged = fields
+        .into_iter()
+        .filter(|(_, logged)| lacks(*logged))
+        .map(|(name, _)| name)
+        .collect();
+    let court = Court {
+        settings: &analysis.settings,
+        knowledge: &analysis.knowledge,
+        agents: &agents.into_index(),
+        sites: &sites,
+        clock: &clock,
+        tokens: &analysis.tokens,
+    };
+    let parts: Vec<Part> = analysis
+        .tables
+        .par_iter()
+        .map(|table| court.judge_table(table))
+        .collect();
+    for part in parts {
+        part.add_to(&mut report);
+    }
+    report.sources.par_sort_unstable_by(|a, b| {
+        b.requests
+            .cmp(&a.requests)
+            .then_with(|| a.source.cmp(&b.source))
+    });
+    report
+}
+
+/// Totals by window over all tables, with the habits of the sources.
+fn sites(tables: &[Table], clock: &Clock) -> BTreeMap<u32, Site> {
+    let parts: Vec<BTreeMap<u32, Site>> = tables
+        .par_iter()
+        .map(|table| {
+            let mut sites: BTreeMap<u32, Site> = table.sites().iter().cloned().collect();
+            table.for_each_source(clock, |_, windows| {
+                for (window, profile) in windows {
+                    sites.entry(window).or_default().observe_habits(profile);
+                }
+            });
+            sites
+        })
+        .collect();
+    let mut sites: BTreeMap<u32, Site> = BTreeMap::new();
+    for (window, site) in parts.into_iter().flatten() {
+        sites.entry(window).or_default().absorb(&site);
+    }
+    sites
+}
+
+/// What one table adds to the report.
+#[derive(Default)]
+struct Part {
+    totals: [Totals; 4],
+    undecided: [Totals; 4],
+    mixed: u64,
+    sources: Vec<SourceReport>,
+}
+
+impl Part {
+    fn add_to(self, report: &mut Report) {
+        for (mine, theirs) in report.totals.iter_mut().zip(self.totals) {
+            mine.absorb(theirs);
+        }
+        for (mine, theirs) in report.undecided.iter_mut().zip(self.undecided) {
+            mine.absorb(theirs);
+        }
+        report.mixed += self.mixed;
+        report.sources.extend(self.sources);
+    }
+}
+
+/// Everything a judgement needs.
+struct Court<'a> {
+    settings: &'a Settings,
+    knowledge: &'a Knowledge,
+    agents: &'a AgentIndex,
+    sites: &'a BTreeMap<u32, Site>,
+    clock: &'a Clock,
+    tokens: &'a BTreeMap<u64, Box<[u8]>>,
+}
+
+impl Court<'_> {
+    fn judge_table(&self, table: &Table) -> Part {
+        let mut part = Part::default();
+        let mut trials = Vec::new();
+        table.for_each_source(self.clock, |source, windows| {
+            trials.clear();
+            trials.extend(windows.map(|(window, profile)| self.judge_window(window, profile)));
+            self.close(source, &mut trials, &mut part);
+        });
+        part
+    }
+
+    fn judge_window(&self, window: u32, profile: &Profile) -> Trial {
+        let context = Context {
+            site: &self.sites[&window],
+            knowledge: self.knowledge,
+            agents: self.agents,
+        };
+        let verdict = judge(
+            profile,
+            &context,
+            &self.settings.detectors,
+            &self.settings.weights,
+        );
+        Trial {
+            window,
+            verdict,
+            totals: Totals {
+                sources: 0,
+                requests: u64::from(profile.requests),
+                pages: u64::from(profile.pages),
+                bytes: profile.bytes,
+            },
+            seen: (profile.first_seen, profile.last_seen),
+            agent: profile.agents.top(),
+            agents: profile.agents.count(),
+        }
+    }
+
+    /// A source's class is that of the latest window that was decided.
+    fn close(&self, source: Source, trials: &mut Vec<Trial>, part: &mut Part) {
+        let decisive = trials
+            .iter()
+            .rposition(|trial| trial.verdict.class != Class::Undecided)
+            .unwrap_or(trials.len() - 1);
+        let mut totals = Totals {
+            sources: 1,
+            ..Totals::default()
+        };
+        trials.iter().for_each(|trial| totals.absorb(trial.totals));
+        let verdict = &trials[decisive].verdict;
+        part.totals[verdict.class as usize].absorb(totals);
+        if let Some(cause) = verdict.cause {
+            part.undecided[cause as usize].absorb(totals);
+        }
+        let mixed = trials.iter().any(|trial| trial.verdict.mixed);
+        part.mixed += u64::from(mixed);
+        let has_evidence = trials
+            .iter()
+            .any(|trial| !trial.verdict.evidence.is_empty());
+        let is_listed = totals.requests >= self.settings.min_requests
+            || (verdict.class != Class::User && has_evidence);
+        if is_listed {
+            part.sources
+                .push(self.describe(source, trials, decisive, totals, mixed));
+        }
+    }
+
+    fn describe(
+        &self,
+        source: Source,
+        trials: &mut Vec<Trial>,
+        decisive: usize,
+        totals: Totals,
+        mixed: bool,
+    ) -> SourceReport {
+        let busiest = trials.iter().max_by_key(|trial| trial.totals.requests);
+        let agent = busiest
+            .and_then(|trial| trial.agent)
+            .and_then(|agent| self.agents.text(agent))
+            .map(printable);
+        let agents = busiest.map_or(0, |trial| trial.agents);
+        let windows = trials
+            .iter()
+            .map(|trial| self.describe_window(trial))
+            .collect();
+        let first_seen = trials
+            .iter()
+            .map(|trial| trial.seen.0)
+            .min()
+            .unwrap_or_default();
+        let last_seen = trials
+            .iter()
+            .map(|trial| trial.seen.1)
+            .max()
+            .unwrap_or_default();
+        let verdict = trials.swap_remove(decisive).verdict;
+        SourceReport {
+            source: self.name(source),
+            requests: totals.requests,
+            pages: totals.pages,
+            bytes: totals.bytes,
+            first_seen,
+            last_seen,
+            agent,
+            agents,
+            class: verdict.class,
+            kind: verdict.kind,
+            confidence: verdict.confidence(),
+            decided_by: verdict.decided_by,
+            evidence: verdict.evidence,
+            mixed,
+            cause: verdict.cause,
+            windows,
+        }
+    }
+
+    fn describe_window(&self, trial: &Trial) -> WindowReport {
+        let (start, end) = self.clock.span(trial.window);
+        let verdict = &trial.verdict;
+        WindowReport {
+            start,
+            end,
+            requests: trial.totals.requests,
+            pages: trial.totals.pages,
+            class: verdict.class,
+            kind: verdict.kind,
+            decibans: verdict.decibans,
+            confidence: verdict.confidence(),
+            decided_by: verdict.decided_by,
+            votes: verdict.votes,
+            cause: verdict.cause,
+        }
+    }
+
+    fn name(&self, source: Source) -> String {
+        let token = (source.kind == SourceKind::Token)
+            .then(|| self.tokens.get(&source.value))
+            .flatten();
+        token.map_or_else(|| source.to_string(), |text| printable(text))
+    }
+}
+
+/// A verdict on one window with what the report says beside it.
+struct Trial {
+    window: u32,
+    verdict: Verdict,
+    totals: Totals,
+    seen: (u32, u32),
+    agent: Option<u32>,
+    agents: usize,
+}

@@ -1,0 +1,258 @@
+//! One block of lines to records, spread over the tables they belong to.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+
+use super::Block;
+use crate::Settings;
+use crate::format::Reader;
+use crate::format::Skip;
+use crate::knowledge::Knowledge;
+use crate::profile::AgentBook;
+use crate::profile::Gathered;
+use crate::profile::Lens;
+use crate::profile::Record;
+use crate::report::Lines;
+use crate::report::SkippedLines;
+
+/// Bytes of an example line that are kept.
+const EXAMPLE_BYTES: usize = 300;
+
+/// What one thread needs to parse, kept from block to block.
+#[derive(Debug)]
+pub(super) struct Parser {
+    reader: Reader,
+    gathered: Gathered,
+}
+
+/// The records of one block.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    /// Records by table, in the order of their lines.
+    pub(super) records: Vec<Vec<Record>>,
+    /// First and last record, and both sides of every jump in time.
+    pub(super) edges: Vec<Edge>,
+    /// The stream the block belongs to.
+    pub(super) stream: u16,
+    pub(super) tokens: Vec<(u64, Box<[u8]>)>,
+    lines: u64,
+    blank: u64,
+    skips: Skips,
+}
+
+/// A record at which time may jump.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Edge {
+    pub(super) time: u32,
+    /// Time of the record after it, unless it is the block's last.
+    pub(super) next: Option<u32>,
+    pub(super) table: u16,
+    pub(super) at: u32,
+}
+
+/// Lines left out of one block: how many, and the first with its line number.
+#[derive(Debug, Default)]
+struct Skips([(u64, u64, Vec<u8>); Skip::ALL.len()]);
+
+impl Skips {
+    fn add(&mut self, skip: Skip, line_number: u64, line: &[u8]) {
+        let (count, first, example) = &mut self.0[skip as usize];
+        if *count == 0 {
+            *first = line_number;
+            *example = line[..line.len().min(EXAMPLE_BYTES)].to_vec();
+        }
+        *count += 1;
+    }
+}
+
+impl Parser {
+    pub(super) fn new(settings: &Settings) -> Parser {
+        Parser {
+            reader: Reader::new(&settings.session_cookies),
+            gathered: Gathered::default(),
+        }
+    }
+
+    /// The agents this thread has seen.
+    pub(super) fn into_agents(self) -> AgentBook {
+        self.gathered.agents
+    }
+
+    pub(super) fn parse(
+        &mut self,
+        block: &Block,
+        lens: &Lens,
+        knowledge: &Knowledge,
+        hasher: &RandomState,
+        jump_seconds: u32,
+        mut parsed: Parsed,
+    ) -> Parsed {
+        let shift = 64 - parsed.records.len().trailing_zeros();
+        let mut last: Option<Edge> = None;
+        let mut start = 0;
+        while start < block.bytes.len() {
+            let end = memchr::memchr(b'\n', &block.bytes[start..])
+                .map_or(block.bytes.len(), |at| start + at);
+            let line = &block.bytes[start..end];
+            start = end + 1;
+            parsed.lines += 1;
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let request = match block.format.read(line, &mut self.reader) {
+                Ok(request) => request,
+                Err(_) if line.is_empty() => {
+                    parsed.blank += 1;
+                    continue;
+                }
+                Err(_) if line[0] == b'#' => {
+                    parsed.skips.add(Skip::Comment, parsed.lines, line);
+                    continue;
+                }
+                Err(skip) => {
+                    parsed.skips.add(skip, parsed.lines, line);
+                    continue;
+                }
+            };
+            let record = lens.record(&request, knowledge, &mut self.gathered);
+            let table = hasher.hash_one(record.source().value) >> shift;
+            let records = &mut parsed.records[table as usize];
+            let edge = Edge {
+                time: record.time,
+                next: None,
+                table: table as u16,
+                at: records.len() as u32,
+            };
+            records.push(record);
+            last = Some(match last {
+                None => {
+                    parsed.edges.push(edge);
+                    edge
+                }
+                Some(before) => parsed.step(before, edge, jump_seconds),
+            });
+        }
+        parsed.close(last);
+        parsed.tokens.append(&mut self.gathered.tokens);
+        parsed
+    }
+}
+
+impl Parsed {
+    pub(super) fn new(tables: usize) -> Parsed {
+        Parsed {
+            records: vec![Vec::new(); tables],
+            edges: Vec::new(),
+            stream: 0,
+            tokens: Vec::new(),
+            lines: 0,
+            blank: 0,
+            skips: Skips::default(),
+        }
+    }
+
+    /// A block with a single record, to hand in one that was held back.
+    pub(super) fn single(tables: usize, table: u16, record: Record, stream: u16) -> Parsed {
+        let mut parsed = Parsed::new(tables);
+        parsed.records[usize::from(table)].push(record);
+        parsed.stream = stream;
+        parsed
+    }
+
+    /// Notes both sides of a jump. The first record's edge is already there.
+    fn step(&mut self, before: Edge, edge: Edge, jump_seconds: u32) -> Edge {
+        let noted = self
+            .edges
+            .last()
+            .is_some_and(|last| (last.table, last.at) == (before.table, before.at));
+        if before.time.abs_diff(edge.time) > jump_seconds {
+            if !noted {
+                self.edges.push(before);
+            }
+            self.close_last(edge.time);
+            self.edges.push(edge);
+        } else if noted {
+            self.close_last(edge.time);
+        }
+        edge
+    }
+
+    fn close_last(&mut self, next: u32) {
+        if let Some(last) = self.edges.last_mut() {
+            last.next = Some(next);
+        }
+    }
+
+    fn close(&mut self, last: Option<Edge>) {
+        if let Some(edge) = last
+            && self
+                .edges
+                .last()
+                .is_some_and(|noted| (noted.table, noted.at) != (edge.table, edge.at))
+        {
+            self.edges.push(edge);
+        }
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.records
+            .iter()
+            .map(|records| records.len() as u64)
+            .sum()
+    }
+
+    /// Adds this block's lines to the whole log's.
+    pub(super) fn count_lines(&mut self, block: &Block, lines: &mut Lines) {
+        let before = lines.read;
+        lines.read += self.lines + block.long_lines.0;
+        lines.parsed += self.len();
+        lines.blank += self.blank;
+        if block.long_lines.0 > 0 {
+            note(
+                lines,
+                Skip::LongLine,
+                block.long_lines.0,
+                &block.long_lines.1,
+                (block.piece, before + self.lines),
+            );
+        }
+        for (reason, (count, first, example)) in Skip::ALL.into_iter().zip(&self.skips.0) {
+            if *count > 0 {
+                note(
+                    lines,
+                    reason,
+                    *count,
+                    example,
+                    (block.piece, before + first),
+                );
+            }
+        }
+    }
+
+    /// Empty again, with its memory.
+    pub(super) fn cleared(mut self) -> Parsed {
+        self.records.iter_mut().for_each(Vec::clear);
+        self.edges.clear();
+        Parsed {
+            records: self.records,
+            edges: self.edges,
+            ..Parsed::new(0)
+        }
+    }
+}
+
+/// Counts lines left out, with the first example of each reason.
+pub(super) fn note(lines: &mut Lines, reason: Skip, count: u64, example: &[u8], place: (u32, u64)) {
+    match lines
+        .skipped
+        .iter_mut()
+        .find(|skipped| skipped.reason == reason)
+    {
+        Some(skipped) => skipped.count += count,
+        None => lines.skipped.push(SkippedLines {
+            reason,
+            count,
+            example: example.to_vec(),
+            place,
+        }),
+    }
+}

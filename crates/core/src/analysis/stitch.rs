@@ -1,0 +1,160 @@
+//! Blocks in a row: which stream of time a piece belongs to, and which lines stand outside of time.
+//!
+//! Pieces of one log follow each other and are chained; files that overlap in time are streams of their own. A record
+//! whose time leaps away and back again is left out: a clock that was wrong for a moment. A leap that stays is a gap.
+
+use super::parse::Parsed;
+use super::parse::note;
+use crate::format::Skip;
+use crate::profile::Record;
+use crate::report::Lines;
+
+/// Lines are written when the answer is done, so neighbours may be this far out of order.
+const OVERLAP_SECONDS: u32 = 60;
+
+/// What is remembered from block to block.
+#[derive(Debug)]
+pub(super) struct Stitcher {
+    jump_seconds: u32,
+    streams: Vec<Stream>,
+    /// Piece and stream of the last block.
+    current: Option<(u32, usize)>,
+    first_time: Option<u32>,
+}
+
+/// One row of records in time.
+#[derive(Debug, Default)]
+struct Stream {
+    last: Option<u32>,
+    /// The last record of the last block, where it depends on the next one whether it counts.
+    held: Option<(u16, Record)>,
+}
+
+impl Stitcher {
+    pub(super) fn new(jump_seconds: u32) -> Stitcher {
+        Stitcher {
+            jump_seconds,
+            streams: Vec::new(),
+            current: None,
+            first_time: None,
+        }
+    }
+
+    /// Time of the first record that counts.
+    pub(super) fn first_time(&self) -> Option<u32> {
+        self.first_time
+    }
+
+    /// Puts a block behind the ones before it.
+    pub(super) fn stitch(&mut self, piece: u32, parsed: &mut Parsed, lines: &mut Lines) {
+        let Some(first) = parsed.edges.first().map(|edge| edge.time) else {
+            return;
+        };
+        let number = match self.current {
+            Some((current, number)) if current == piece => number,
+            _ => self.stream_for(first),
+        };
+        self.current = Some((piece, number));
+        parsed.stream = u16::try_from(number).unwrap_or(u16::MAX);
+        let jump = self.jump_seconds;
+        let stream = &mut self.streams[number];
+        if let Some((table, record)) = stream.held.take() {
+            if is_excursion(stream.last, record.time, first, jump) {
+                leave_out(&record, piece, lines);
+            } else {
+                stream.last = Some(record.time);
+                self.first_time.get_or_insert(record.time);
+                // In front of its table's records: it came before them.
+                let records = &mut parsed.records[usize::from(table)];
+                records.insert(0, record);
+                parsed
+                    .edges
+                    .iter_mut()
+                    .filter(|edge| edge.table == table)
+                    .for_each(|edge| edge.at += 1);
+            }
+        }
+        for edge in &parsed.edges {
+            let far = stream
+                .last
+                .is_none_or(|last| last.abs_diff(edge.time) > jump);
+            let record = &mut parsed.records[usize::from(edge.table)][edge.at as usize];
+            match edge.next {
+                None if far => {
+                    stream.held = Some((edge.table, *record));
+                    record.kill();
+                }
+                Some(next) if far && is_excursion(stream.last, edge.time, next, jump) => {
+                    leave_out(record, piece, lines);
+                    record.kill();
+                }
+                _ => {
+                    stream.last = Some(edge.time);
+                    self.first_time.get_or_insert(edge.time);
+                }
+            }
+        }
+    }
+
+    /// The stream that ends nearest before this time, or a new one.
+    fn stream_for(&mut self, first: u32) -> usize {
+        let ends = self
+            .streams
+            .iter()
+            .enumerate()
+            .filter_map(|(number, stream)| Some((stream.last?, number)));
+        let chained = ends
+            .filter(|(last, _)| *last <= first.saturating_add(OVERLAP_SECONDS))
+            .max();
+        chained.map_or_else(
+            || {
+                self.streams.push(Stream::default());
+                self.streams.len() - 1
+            },
+            |(_, number)| number,
+        )
+    }
+
+    /// What was held back to the end counts: nothing came that spoke against it.
+    pub(super) fn release(&mut self, tables: usize) -> Vec<Parsed> {
+        let mut released = Vec::new();
+        for (number, stream) in self.streams.iter_mut().enumerate() {
+            if let Some((table, record)) = stream.held.take() {
+                self.first_time.get_or_insert(record.time);
+                released.push(Parsed::single(
+                    tables,
+                    table,
+                    record,
+                    u16::try_from(number).unwrap_or(u16::MAX),
+                ));
+            }
+        }
+        released
+    }
+}
+
+/// Counts a record that had been counted as read. Its text is gone; its time says enough.
+fn leave_out(record: &Record, piece: u32, lines: &mut Lines) {
+    lines.parsed -= 1;
+    let time = jiff::Timestamp::from_second(i64::from(record.time)).unwrap_or_default();
+    note(
+        lines,
+        Skip::TimeJump,
+        1,
+        format!("(a line dated {time})").as_bytes(),
+        (piece, 0),
+    );
+}
+
+/// True where time leaps from `last` to `time` and `next` is back again. At the start only a leap back can tell.
+fn is_excursion(last: Option<u32>, time: u32, next: u32, jump: u32) -> bool {
+    let leaps_back = time > next.saturating_add(jump);
+    let leaps_on = next > time.saturating_add(jump);
+    match last {
+        None => leaps_back,
+        Some(last) => {
+            (time > last.saturating_add(jump) && leaps_back)
+                || (last > time.saturating_add(jump) && leaps_on)
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A user agent that names a robot.
+//!
+//! # Why it matters
+//! Most crawlers say who they are, and programming libraries do so unless told otherwise. The list is the registry package
+//! crawler-user-agents, without three patterns that also match browsers.
+//!
+//! # When it is wrong
+//! Anybody can send a well-known robot's name. That a source lies in its operator's networks is not checked yet, so a
+//! name alone never makes a source legitimate. Monitors, link previews and feed readers are automated, but no crawlers.
+
+use super::Detector;
+use super::Family;
+use super::Spec;
+use super::percent;
+use super::settings;
+use crate::evidence::Context;
+use crate::evidence::Gap;
+use crate::evidence::Outcome;
+use crate::evidence::Toward;
+use crate::profile::Profile;
+
+pub(super) const SPEC: Spec = Spec::of::<DeclaredRobot>(
+    "declared_robot",
+    Family::Identity,
+    None,
+    include_str!("declared_robot.rs"),
+);
+
+settings! {
+    DeclaredRobot {
+        /// Share of requests under a robot's name from which the source is that robot...
+        declared_min: f64 = 0.5,
+        /// ...if browsers have at most this share.
+        browsers_max: f64 = 0.1,
+    }
+}
+
+impl Detector for DeclaredRobot {
+    fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
+        if profile.agents_logged == 0 {
+            return Outcome::Abstain(Gap::NotLogged("the user agent is"));
+        }
+        let share = |count: u32| f64::from(count) / f64::from(profile.agents_logged);
+        let declared = share(profile.declared);
+        if declared < self.declared_min || share(profile.browsers) > self.browsers_max {
+            return Outcome::Clear(declared);
+        }
+        let top = profile
+            .agents
+            .top()
+            .and_then(|agent| context.agents.robot(agent));
+        let robot = top
+            .or(profile.robot.checked_sub(1))
+            .and_then(|number| context.knowledge.robots.robot(number));
+        let (name, purpose) = robot.map_or(("a robot", "robot"), |robot| {
+            (robot.name.as_str(), robot.purpose.name())
+        });
+        let toward = if profile.declared_automated * 2 > profile.declared {
+            Toward::Automated
+        } else {
+            Toward::Crawler
+        };
+        let why = format!(
+            "it calls itself {name} ({purpose}) in {} of {} requests",
+            percent(declared),
+            profile.agents_logged
+        );
+        Outcome::finding(
+            toward,
+            why,
+            &[
+                ("declared_share", declared),
+                ("requests", f64::from(profile.agents_logged)),
+            ],
+        )
+    }
+}

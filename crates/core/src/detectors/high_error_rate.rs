@@ -1,0 +1,62 @@
+//! Many page requests that end in an error (4xx).
+//!
+//! # Why it matters
+//! A crawler works through a list of addresses that it guessed, found in an old index or read from a list of known weak
+//! spots; many of them do not exist. A person follows links that work. (PubCrawl, 3.1: H1.)
+//!
+//! # When it is wrong
+//! A site that has just moved its pages answers everybody with errors. A person whose access was withdrawn sees little else.
+
+use super::Detector;
+use super::Family;
+use super::Spec;
+use super::VoteSet;
+use super::percent;
+use super::settings;
+use crate::evidence::Context;
+use crate::evidence::Gap;
+use crate::evidence::Outcome;
+use crate::evidence::Toward;
+use crate::profile::Profile;
+
+pub(super) const SPEC: Spec = Spec::of::<HighErrorRate>(
+    "high_error_rate",
+    Family::Headers,
+    Some(VoteSet::Former),
+    include_str!("high_error_rate.rs"),
+);
+
+settings! {
+    HighErrorRate {
+        /// Stay silent below this many page requests.
+        pages_min: u32 = 10,
+        /// Share of errors above which it points to a crawler.
+        errors_max: f64 = 0.3,
+    }
+}
+
+impl Detector for HighErrorRate {
+    fn evaluate(&self, profile: &Profile, _: &Context<'_>) -> Outcome {
+        if profile.pages < self.pages_min {
+            return Outcome::Abstain(Gap::TooFew {
+                what: "page requests",
+                have: profile.pages,
+                need: self.pages_min,
+            });
+        }
+        let share = f64::from(profile.page_errors) / f64::from(profile.pages);
+        if share <= self.errors_max {
+            return Outcome::Clear(share);
+        }
+        let why = format!(
+            "{} of its {} page requests ended in an error",
+            percent(share),
+            profile.pages
+        );
+        Outcome::finding(
+            Toward::Crawler,
+            why,
+            &[("error_share", share), ("pages", f64::from(profile.pages))],
+        )
+    }
+}

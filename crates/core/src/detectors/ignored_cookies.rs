@@ -1,0 +1,83 @@
+//! A new session for nearly every page.
+//!
+//! # Why it matters
+//! A browser keeps the session cookie it was given. A crawler without a cookie store gets a new session with every request.
+//! (PubCrawl, 3.1: H4.)
+//!
+//! # When it is wrong
+//! People who refuse cookies look the same. Behind one address many people open many sessions, but each of them then
+//! reads several pages. Only logs with the session cookie can tell: `%{Cookie}i`, `$http_cookie`, `$cookie_NAME`.
+
+use super::Detector;
+use super::Family;
+use super::Spec;
+use super::VoteSet;
+use super::percent;
+use super::settings;
+use crate::evidence::Context;
+use crate::evidence::Gap;
+use crate::evidence::Outcome;
+use crate::evidence::Toward;
+use crate::profile::Profile;
+
+pub(super) const SPEC: Spec = Spec::of::<IgnoredCookies>(
+    "ignored_cookies",
+    Family::Headers,
+    Some(VoteSet::Former),
+    include_str!("ignored_cookies.rs"),
+);
+
+settings! {
+    IgnoredCookies {
+        /// Stay silent below this many page requests.
+        pages_min: u32 = 10,
+        /// Share of new sessions above which it points to a crawler.
+        new_max: f64 = 0.5,
+        /// Share of new sessions up to which it points to people.
+        people_to: f64 = 0.2,
+        /// Share of the site's page requests that must bring a session for the site to have sessions at all.
+        site_sessions_min: f64 = 0.05,
+    }
+}
+
+impl Detector for IgnoredCookies {
+    fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
+        if profile.sessions == 0 && profile.pages > 0 {
+            return Outcome::Abstain(Gap::NotLogged("the session cookie is"));
+        }
+        if profile.sessions < self.pages_min {
+            return Outcome::Abstain(Gap::TooFew {
+                what: "page requests with a logged cookie",
+                have: profile.sessions,
+                need: self.pages_min,
+            });
+        }
+        if (context.site.sessions as f64) < self.site_sessions_min * context.site.pages as f64 {
+            return Outcome::Abstain(Gap::NoContrast("the site gives hardly anybody a session"));
+        }
+        // A request without a session opens one, and the next that keeps it shows its id: each is counted once.
+        let opened = u64::from(profile.sessions_empty).max(profile.distinct_sessions.count());
+        let share = (opened.saturating_sub(1) as f64 / f64::from(profile.sessions - 1)).min(1.0);
+        let values = [
+            ("new_session_share", share),
+            ("sessions", opened as f64),
+            ("pages", f64::from(profile.sessions)),
+        ];
+        if share > self.new_max {
+            let why = format!(
+                "it did not keep its session: {opened} sessions for {} page requests",
+                profile.sessions
+            );
+            return Outcome::finding(Toward::Crawler, why, &values);
+        }
+        if share > self.people_to {
+            return Outcome::Clear(share);
+        }
+        let why = format!(
+            "it keeps its session: a new one in only {} of {} page requests",
+            percent(share),
+            profile.sessions
+        );
+        Outcome::finding(Toward::User, why, &values)
+    }
+}

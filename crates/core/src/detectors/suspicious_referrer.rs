@@ -1,0 +1,96 @@
+//! Pages asked for without saying where the link was, or always from the site's own listings.
+//!
+//! # Why it matters
+//! A browser names the page on which a link was clicked. Many crawlers leave the field empty; better ones fill in the
+//! listing or search page from which they took all their addresses. (PubCrawl, 3.1: H3.)
+//!
+//! # When it is wrong
+//! Some browsers and settings never send a referrer, and a site can ask for that itself. A shop's customers reach most
+//! products from listings, so only a share close to one counts. A crawler can forge the field.
+
+use super::Detector;
+use super::Family;
+use super::Spec;
+use super::VoteSet;
+use super::percent;
+use super::settings;
+use crate::evidence::Context;
+use crate::evidence::Gap;
+use crate::evidence::Outcome;
+use crate::evidence::Toward;
+use crate::profile::Profile;
+
+pub(super) const SPEC: Spec = Spec::of::<SuspiciousReferrer>(
+    "suspicious_referrer",
+    Family::Headers,
+    Some(VoteSet::Former),
+    include_str!("suspicious_referrer.rs"),
+);
+
+settings! {
+    SuspiciousReferrer {
+        /// Stay silent below this many page requests.
+        pages_min: u32 = 5,
+        /// Share of empty referrers above which it points to a crawler.
+        empty_max: f64 = 0.9,
+        /// Share of empty referrers up to which it points to people.
+        people_to: f64 = 0.5,
+        /// Referrers it takes to judge by listings.
+        listings_min: u32 = 20,
+        /// Share of listings among the referrers above which it points to a crawler.
+        listings_max: f64 = 0.95,
+    }
+}
+
+impl Detector for SuspiciousReferrer {
+    fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
+        if profile.referrers == 0 && profile.pages > 0 {
+            return Outcome::Abstain(Gap::NotLogged("the referrer is"));
+        }
+        if profile.referrers < self.pages_min {
+            return Outcome::Abstain(Gap::TooFew {
+                what: "page requests",
+                have: profile.referrers,
+                need: self.pages_min,
+            });
+        }
+        let empty = f64::from(profile.referrers_empty) / f64::from(profile.referrers);
+        let filled = profile.referrers - profile.referrers_empty;
+        let listing = if filled == 0 {
+            0.0
+        } else {
+            f64::from(profile.referrers_listing) / f64::from(filled)
+        };
+        let values = [
+            ("empty_share", empty),
+            ("listing_share", listing),
+            ("pages", f64::from(profile.referrers)),
+        ];
+        if empty > self.empty_max {
+            let why = format!(
+                "{} of its {} page requests do not say which page led there",
+                percent(empty),
+                profile.referrers
+            );
+            return Outcome::finding(Toward::Crawler, why, &values);
+        }
+        let own =
+            profile.referrers_listing_own > 0 || context.site.is_own_host(profile.listing_host);
+        if filled >= self.listings_min && listing > self.listings_max && own {
+            let why = format!(
+                "{} of its {filled} referrers are the site's own listings and search results",
+                percent(listing)
+            );
+            return Outcome::finding(Toward::Crawler, why, &values);
+        }
+        if empty > self.people_to {
+            return Outcome::Clear(empty);
+        }
+        let why = format!(
+            "it follows links: {} of its {} page requests name the page that led there",
+            percent(1.0 - empty),
+            profile.referrers
+        );
+        Outcome::finding(Toward::User, why, &values)
+    }
+}

@@ -1,0 +1,93 @@
+//! Pages fetched in ascending order.
+//!
+//! # Why it matters
+//! A crawler works through a sorted list: by number, or by name. Of two pages a person looks at one after the other, the
+//! second is as likely to come before the first. (PubCrawl, 3.1: H7.)
+//!
+//! # When it is wrong
+//! Somebody leafing through numbered pages of one long text goes upwards too. A crawler that shuffles its list escapes.
+//!
+//! Only neighbours in one folder are compared, numbered pages and named ones apart. Twenty neighbours could ascend by
+//! chance; the detector asks how many standard deviations the count lies above one half.
+
+use super::Detector;
+use super::Family;
+use super::Spec;
+use super::VoteSet;
+use super::percent;
+use super::settings;
+use crate::evidence::Context;
+use crate::evidence::Gap;
+use crate::evidence::Outcome;
+use crate::evidence::Toward;
+use crate::profile::Pairs;
+use crate::profile::Profile;
+
+pub(super) const SPEC: Spec = Spec::of::<SuspiciousSequence>(
+    "suspicious_sequence",
+    Family::Headers,
+    Some(VoteSet::New),
+    include_str!("suspicious_sequence.rs"),
+);
+
+settings! {
+    SuspiciousSequence {
+        /// Stay silent below this many pairs of neighbours.
+        pairs_min: u32 = 20,
+        /// Share of ascending pairs above which it points to a crawler...
+        ascending_max: f64 = 0.75,
+        /// ...if that is also this many standard deviations above one half.
+        deviations_min: f64 = 4.0,
+    }
+}
+
+impl Detector for SuspiciousSequence {
+    fn evaluate(&self, profile: &Profile, _: &Context<'_>) -> Outcome {
+        let most = profile.named_pairs.all.max(profile.numbered_pairs.all);
+        if most < self.pairs_min {
+            return Outcome::Abstain(Gap::TooFew {
+                what: "neighbouring pages of one folder",
+                have: most,
+                need: self.pairs_min,
+            });
+        }
+        for (what, pairs) in [
+            ("number", profile.numbered_pairs),
+            ("name", profile.named_pairs),
+        ] {
+            if pairs.all < self.pairs_min || !self.ascends(pairs) {
+                continue;
+            }
+            let why = format!(
+                "it went through pages in ascending order by {what}: {} of {} steps",
+                percent(share(pairs)),
+                pairs.all
+            );
+            return Outcome::finding(
+                Toward::Crawler,
+                why,
+                &[
+                    ("ascending_share", share(pairs)),
+                    ("pairs", f64::from(pairs.all)),
+                ],
+            );
+        }
+        Outcome::Clear(share(profile.numbered_pairs).max(share(profile.named_pairs)))
+    }
+}
+
+impl SuspiciousSequence {
+    fn ascends(&self, pairs: Pairs) -> bool {
+        let all = f64::from(pairs.all);
+        let deviations = (f64::from(pairs.ascending) - all / 2.0) / (all / 4.0).sqrt();
+        share(pairs) > self.ascending_max && deviations >= self.deviations_min
+    }
+}
+
+fn share(pairs: Pairs) -> f64 {
+    if pairs.all == 0 {
+        0.0
+    } else {
+        f64::from(pairs.ascending) / f64::from(pairs.all)
+    }
+}

@@ -1,0 +1,112 @@
+//! What a detector says about one source, and what it may look at.
+
+use std::fmt;
+
+use crate::knowledge::Knowledge;
+use crate::profile::AgentIndex;
+use crate::site::Site;
+
+/// What evidence points to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Toward {
+    /// People.
+    User,
+    /// A crawler.
+    Crawler,
+    /// A program that is no crawler: monitor, preview, feed reader.
+    Automated,
+}
+
+impl Toward {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Toward::User => "user",
+            Toward::Crawler => "crawler",
+            Toward::Automated => "automated",
+        }
+    }
+}
+
+/// A detector's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It cannot say anything: neither guilty nor innocent.
+    Abstain(Gap),
+    /// It measured nothing remarkable.
+    Clear(f64),
+    /// It found something.
+    Finding(Finding),
+}
+
+/// Something a detector found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Which way it points.
+    pub toward: Toward,
+    /// A sentence the owner can check against the log.
+    pub why: String,
+    /// The measured numbers.
+    pub values: Vec<(&'static str, f64)>,
+}
+
+impl Outcome {
+    /// A finding with its numbers.
+    pub fn finding(toward: Toward, why: String, values: &[(&'static str, f64)]) -> Outcome {
+        Outcome::Finding(Finding {
+            toward,
+            why,
+            values: values.to_vec(),
+        })
+    }
+
+    /// True where the detector points at a crawler.
+    pub fn is_hit(&self) -> bool {
+        matches!(
+            self,
+            Outcome::Finding(Finding {
+                toward: Toward::Crawler | Toward::Automated,
+                ..
+            })
+        )
+    }
+}
+
+/// Why a detector abstains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gap {
+    /// Not enough of something.
+    TooFew {
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        have: u32,
+        /// How many it takes.
+        need: u32,
+    },
+    /// A field the log does not have.
+    NotLogged(&'static str),
+    /// The site as a whole gives nothing to compare with.
+    NoContrast(&'static str),
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Gap::TooFew { what, have, need } => write!(out, "only {have} {what}, it takes {need}"),
+            Gap::NotLogged(field) => write!(out, "{field} not logged"),
+            Gap::NoContrast(what) => out.write_str(what),
+        }
+    }
+}
+
+/// What a detector may look at beside the profile.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    /// Totals of the log in this window.
+    pub site: &'a Site,
+    /// What is known beforehand.
+    pub knowledge: &'a Knowledge,
+    /// The texts of user agents.
+    pub agents: &'a AgentIndex,
+}

@@ -1,0 +1,637 @@
+//! JSON lines: which keys of which server mean what.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de;
+use serde::de::DeserializeSeed;
+use serde::de::Deserializer as _;
+use serde::de::IgnoredAny;
+use serde::de::MapAccess;
+use serde::de::SeqAccess;
+use serde::de::Visitor;
+use serde_json::Deserializer;
+
+use super::Skip;
+use super::fields;
+use super::fields::Scratch;
+use super::time;
+use super::time::TimeStyle;
+use crate::request::Field;
+use crate::request::Request;
+
+/// The deepest nesting that is read.
+const DEPTH_MAX: usize = 64;
+
+/// A map from keys to what they mean.
+#[derive(Debug, Clone)]
+pub(super) struct JsonFormat {
+    root: Node,
+    duration_unit_us: f64,
+}
+
+/// One key, with what it means and the keys below it.
+#[derive(Debug, Clone, Default)]
+struct Node {
+    key: String,
+    part: Option<Part>,
+    /// Among keys of one meaning the later in the map wins (`client_ip` over `remote_ip`).
+    rank: u8,
+    children: Vec<Node>,
+}
+
+/// What a key means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+enum Part {
+    Source,
+    Time,
+    Request,
+    Method,
+    Target,
+    Query,
+    Status,
+    Bytes,
+    Referrer,
+    Agent,
+    Cookie,
+    Session,
+    Host,
+    User,
+    Duration,
+}
+
+const PARTS: [(&str, Part); 15] = [
+    ("source", Part::Source),
+    ("time", Part::Time),
+    ("request", Part::Request),
+    ("method", Part::Method),
+    ("target", Part::Target),
+    ("query", Part::Query),
+    ("status", Part::Status),
+    ("bytes", Part::Bytes),
+    ("referrer", Part::Referrer),
+    ("agent", Part::Agent),
+    ("cookie", Part::Cookie),
+    ("session", Part::Session),
+    ("host", Part::Host),
+    ("user", Part::User),
+    ("duration", Part::Duration),
+];
+
+const NGINX: &str = "source=remote_addr,time=msec,time=time_local,time=time_iso8601,request=request,method=request_method,target=uri,target=request_uri,\
+query=args,status=status,bytes=bytes_sent,bytes=body_bytes_sent,referrer=http_referer,referrer=http_referrer,agent=http_user_agent,\
+cookie=http_cookie,session=cookie_*,host=server_name,host=http_host,host=host,user=remote_user,duration=request_time";
+const CADDY: &str = "source=request.remote_ip,source=request.client_ip,time=ts,method=request.method,target=request.uri,status=status,bytes=size,\
+referrer=request.headers.Referer,agent=request.headers.User-Agent,cookie=request.headers.Cookie,host=request.host,user=user_id,duration=duration";
+const TRAEFIK: &str = "source=ClientAddr,source=ClientHost,time=time,time=StartUTC,method=RequestMethod,target=RequestPath,status=OriginStatus,\
+status=DownstreamStatus,bytes=DownstreamContentSize,referrer=request_Referer,agent=request_User-Agent,cookie=request_Cookie,\
+host=RequestHost,user=ClientUsername,duration=Duration";
+
+impl JsonFormat {
+    /// The maps of servers that are known by name.
+    pub(super) fn named() -> [(&'static str, JsonFormat); 3] {
+        let build = |map, unit| JsonFormat {
+            duration_unit_us: unit,
+            ..JsonFormat::custom(map).expect("the named maps are complete: a test builds them")
+        };
+        [
+            ("json_nginx", build(NGINX, 1e6)),
+            ("json_caddy", build(CADDY, 1e6)),
+            ("json_traefik", build(TRAEFIK, 1e-3)),
+        ]
+    }
+
+    /// A map written as `source=ip,time=ts,…`; a dot goes into an object.
+    pub(super) fn custom(map: &str) -> Result<JsonFormat, String> {
+        let mut root = Node::default();
+        let mut seen = [0_u8; PARTS.len()];
+        for pair in map.split(',') {
+            let (name, path) = pair
+                .split_once('=')
+                .ok_or_else(|| format!("'{pair}' is not MEANING=KEY"))?;
+            let names = || PARTS.map(|(name, _)| name).join(", ");
+            let (_, part) = PARTS
+                .into_iter()
+                .find(|(known, _)| *known == name.trim())
+                .ok_or_else(|| format!("'{name}' is no meaning; known: {}", names()))?;
+            seen[part as usize] += 1;
+            root.insert(path.trim(), part, seen[part as usize]);
+        }
+        for part in [Part::Source, Part::Time, Part::Status] {
+            if seen[part as usize] == 0 {
+                return Err(format!("the JSON map lacks {}=KEY", PARTS[part as usize].0));
+            }
+        }
+        if seen[Part::Request as usize] == 0 && seen[Part::Target as usize] == 0 {
+            return Err("the JSON map lacks request=KEY or target=KEY".to_owned());
+        }
+        Ok(JsonFormat {
+            root,
+            duration_unit_us: 1e6,
+        })
+    }
+
+    /// Reads one line.
+    pub(super) fn read<'a>(
+        &self,
+        line: &'a [u8],
+        scratch: &'a mut Scratch,
+    ) -> Result<Request<'a>, Skip> {
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        if too_deep(line) {
+            return Err(Skip::BadJson);
+        }
+        scratch.text.clear();
+        let mut found = Found {
+            values: [Value::Missing; PARTS.len()],
+            ranks: [0; PARTS.len()],
+            text: std::mem::take(&mut scratch.text),
+            duplicate: false,
+        };
+        let mut result = walk(&self.root, line, &mut found);
+        if result.is_err() && std::str::from_utf8(line).is_err() {
+            // nginx leaves bytes above 127 as they came. The values are copied, so nothing borrows the mended line.
+            found.reset();
+            found.copy_from_mended(&self.root, &String::from_utf8_lossy(line), &mut result);
+        }
+        let (values, duplicate) = (found.values, found.duplicate);
+        scratch.text = found.text;
+        if duplicate {
+            return Err(Skip::DuplicateKey);
+        }
+        result.map_err(|_| Skip::BadJson)?;
+        self.build(values, scratch)
+    }
+
+    fn build<'a>(
+        &self,
+        values: [Value<'a>; PARTS.len()],
+        scratch: &'a mut Scratch,
+    ) -> Result<Request<'a>, Skip> {
+        let mut request = Request::default();
+        if values[Part::Request as usize].is_missing() {
+            join_query(&values, &mut scratch.text);
+        }
+        let time = &values[Part::Time as usize];
+        request.time = match (time.number(), time.text(&scratch.text)) {
+            (Some(number), _) => time::epoch_number(number)?,
+            (None, Some(text)) => TimeStyle::Any.read(text, &mut scratch.dates)?,
+            (None, None) => return Err(Skip::MissingKey),
+        };
+        // From here on the scratch is only read.
+        let scratch: &'a Scratch = scratch;
+        let text = |part: Part| values[part as usize].text(&scratch.text);
+        let field = |part: Part| match values[part as usize] {
+            Value::Missing => Field::NotLogged,
+            value => value
+                .text(&scratch.text)
+                .map_or(Field::Empty, Field::logged),
+        };
+        request.source = fields::source(text(Part::Source).ok_or(Skip::MissingKey)?)?;
+        if let Some(line) = text(Part::Request) {
+            fields::request_line(line, &mut request)?;
+        } else {
+            request.method = text(Part::Method).unwrap_or(b"GET");
+            request.target = if values[Part::Query as usize].is_missing() {
+                text(Part::Target)
+            } else {
+                joined(&values, &scratch.text)
+            }
+            .ok_or(Skip::MissingKey)?;
+            fields::check_request(&request)?;
+        }
+        let status = &values[Part::Status as usize];
+        request.status = match (status.number(), text(Part::Status)) {
+            (Some(number), _) => fields::status_number(number as u64)?,
+            (None, Some(text)) => fields::status(text)?,
+            (None, None) => return Err(Skip::MissingKey),
+        };
+        let bytes = &values[Part::Bytes as usize];
+        request.bytes = match (bytes.number(), text(Part::Bytes)) {
+            (Some(number), _) if number < 0.0 => return Err(Skip::BadBytes),
+            (Some(number), _) => fields::bytes_number(number as u64)?,
+            (None, Some(text)) => fields::bytes(text)?,
+            (None, None) => 0,
+        };
+        request.referrer = field(Part::Referrer);
+        request.agent = field(Part::Agent);
+        request.host = text(Part::Host).map_or(Field::NotLogged, fields::host);
+        request.user = field(Part::User);
+        request.session = match text(Part::Cookie) {
+            Some(header) => fields::session(header, scratch),
+            None => field(Part::Session),
+        };
+        let duration = &values[Part::Duration as usize];
+        request.duration_us = match duration.number() {
+            Some(number) => fields::duration_number(number, self.duration_unit_us),
+            None => text(Part::Duration)
+                .and_then(|text| fields::duration_us(text, self.duration_unit_us)),
+        };
+        Ok(request)
+    }
+}
+
+/// Path and query logged apart are put together behind whatever text is already stored.
+fn join_query(values: &[Value<'_>; PARTS.len()], text: &mut Vec<u8>) {
+    let path = values[Part::Target as usize]
+        .text(text)
+        .unwrap_or_default()
+        .to_vec();
+    let query = values[Part::Query as usize]
+        .text(text)
+        .unwrap_or_default()
+        .to_vec();
+    if !values[Part::Query as usize].is_missing() {
+        text.extend_from_slice(&path);
+        // $request_uri already holds the query that $args repeats.
+        if !query.is_empty() && query != b"-" && !path.contains(&b'?') {
+            text.push(b'?');
+            text.extend_from_slice(&query);
+        }
+    }
+}
+
+fn joined<'a>(values: &[Value<'_>; PARTS.len()], text: &'a [u8]) -> Option<&'a [u8]> {
+    let path = values[Part::Target as usize].text(text)?;
+    let query = values[Part::Query as usize].text(text).unwrap_or_default();
+    let separate = !query.is_empty() && query != b"-" && !path.contains(&b'?');
+    let length = path.len() + if separate { 1 + query.len() } else { 0 };
+    Some(&text[text.len() - length..])
+}
+
+impl Node {
+    fn insert(&mut self, path: &str, part: Part, rank: u8) {
+        let (head, tail) = path
+            .split_once('.')
+            .map_or((path, None), |(head, tail)| (head, Some(tail)));
+        let at = self
+            .children
+            .iter()
+            .position(|child| child.key == head)
+            .unwrap_or_else(|| {
+                self.children.push(Node {
+                    key: head.to_owned(),
+                    ..Node::default()
+                });
+                self.children.len() - 1
+            });
+        match tail {
+            Some(tail) => self.children[at].insert(tail, part, rank),
+            None => (self.children[at].part, self.children[at].rank) = (Some(part), rank),
+        }
+    }
+
+    fn child(&self, key: &str) -> Option<&Node> {
+        self.children
+            .iter()
+            .find(|child| match child.key.strip_suffix('*') {
+                None => child.key == key,
+                Some(prefix) => key.starts_with(prefix),
+            })
+    }
+}
+
+/// A value as it stood in the line; text that had escapes is kept in the scratch.
+#[derive(Debug, Clone, Copy)]
+enum Value<'a> {
+    Missing,
+    Null,
+    Number(f64),
+    Borrowed(&'a [u8]),
+    Stored { start: usize, end: usize },
+}
+
+impl<'a> Value<'a> {
+    fn is_missing(&self) -> bool {
+        matches!(self, Value::Missing)
+    }
+
+    fn number(&self) -> Option<f64> {
+        if let Value::Number(number) = self {
+            Some(*number)
+        } else {
+            None
+        }
+    }
+
+    fn text<'b>(&self, stored: &'b [u8]) -> Option<&'b [u8]>
+    where
+        'a: 'b,
+    {
+        match *self {
+            Value::Borrowed(bytes) => Some(bytes),
+            Value::Stored { start, end } => stored.get(start..end),
+            Value::Missing | Value::Null | Value::Number(_) => None,
+        }
+    }
+}
+
+/// What one line held.
+struct Found<'a> {
+    values: [Value<'a>; PARTS.len()],
+    ranks: [u8; PARTS.len()],
+    text: Vec<u8>,
+    duplicate: bool,
+}
+
+impl<'a> Found<'a> {
+    fn reset(&mut self) {
+        self.values = [Value::Missing; PARTS.len()];
+        self.ranks = [0; PARTS.len()];
+        self.text.clear();
+        self.duplicate = false;
+    }
+
+    fn put(&mut self, node: &Node, value: Value<'a>) {
+        let Some(part) = node.part else { return };
+        let slot = part as usize;
+        // The same key twice: two readers of one log could take different ones.
+        self.duplicate |= self.ranks[slot] == node.rank && !node.key.ends_with('*');
+        let empty = matches!(value, Value::Null)
+            || value
+                .text(&self.text)
+                .is_some_and(|text| text.is_empty() || text == b"-");
+        let better = node.rank > self.ranks[slot] && (!empty || self.values[slot].is_missing());
+        if better {
+            (self.values[slot], self.ranks[slot]) = (value, node.rank);
+        }
+    }
+
+    fn store(&mut self, text: &str) -> Value<'a> {
+        let start = self.text.len();
+        self.text.extend_from_slice(text.as_bytes());
+        Value::Stored {
+            start,
+            end: self.text.len(),
+        }
+    }
+
+    fn copy_from_mended(&mut self, root: &Node, line: &str, result: &mut serde_json::Result<()>) {
+        let mut mended = Found {
+            values: [Value::Missing; PARTS.len()],
+            ranks: [0; PARTS.len()],
+            text: std::mem::take(&mut self.text),
+            duplicate: false,
+        };
+        *result = walk(root, line.as_bytes(), &mut mended);
+        let (values, duplicate) = (mended.values, mended.duplicate);
+        self.text = mended.text;
+        self.duplicate = duplicate;
+        for (slot, value) in values.into_iter().enumerate() {
+            self.values[slot] = match value {
+                Value::Borrowed(bytes) => {
+                    let start = self.text.len();
+                    self.text.extend_from_slice(bytes);
+                    Value::Stored {
+                        start,
+                        end: self.text.len(),
+                    }
+                }
+                Value::Missing => Value::Missing,
+                Value::Null => Value::Null,
+                Value::Number(number) => Value::Number(number),
+                Value::Stored { start, end } => Value::Stored { start, end },
+            };
+        }
+    }
+}
+
+fn walk<'a>(root: &Node, line: &'a [u8], found: &mut Found<'a>) -> serde_json::Result<()> {
+    let mut deserializer = Deserializer::from_slice(line);
+    deserializer.deserialize_map(Walk { node: root, found })?;
+    deserializer.end()
+}
+
+/// Goes through one value with the map beside it.
+struct Walk<'n, 'f, 'a> {
+    node: &'n Node,
+    found: &'f mut Found<'a>,
+}
+
+impl<'a> DeserializeSeed<'a> for Walk<'_, '_, 'a> {
+    type Value = ();
+
+    fn deserialize<D: de::Deserializer<'a>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'a> Visitor<'a> for Walk<'_, '_, 'a> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a JSON object")
+    }
+
+    fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<(), M::Error> {
+        while let Some(key) = map.next_key_seed(Key)? {
+            match self.node.child(&key) {
+                Some(node) => map.next_value_seed(Walk {
+                    node,
+                    found: self.found,
+                })?,
+                None => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Header values come as lists: the first counts.
+    fn visit_seq<S: SeqAccess<'a>>(self, mut seq: S) -> Result<(), S::Error> {
+        if seq
+            .next_element_seed(Walk {
+                node: self.node,
+                found: self.found,
+            })?
+            .is_some()
+        {
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+        }
+        Ok(())
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'a str) -> Result<(), E> {
+        self.found.put(self.node, Value::Borrowed(text.as_bytes()));
+        Ok(())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        let value = self.found.store(text);
+        self.found.put(self.node, value);
+        Ok(())
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<(), E> {
+        self.visit_f64(number as f64)
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<(), E> {
+        self.visit_f64(number as f64)
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<(), E> {
+        self.found.put(self.node, Value::Number(number));
+        Ok(())
+    }
+
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<(), E> {
+        self.visit_unit()
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.found.put(self.node, Value::Null);
+        Ok(())
+    }
+}
+
+/// An object's key, copied only where it has escapes.
+struct Key;
+
+impl<'a> DeserializeSeed<'a> for Key {
+    type Value = Cow<'a, str>;
+
+    fn deserialize<D: de::Deserializer<'a>>(
+        self,
+        deserializer: D,
+    ) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'a> Visitor<'a> for Key {
+    type Value = Cow<'a, str>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a key")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'a str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+}
+
+/// Counts nesting only where there are brackets enough for it to matter.
+fn too_deep(line: &[u8]) -> bool {
+    if memchr::memchr2_iter(b'{', b'[', line)
+        .nth(DEPTH_MAX)
+        .is_none()
+    {
+        return false;
+    }
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for byte in line {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'{' | b'[' if !in_text => depth += 1,
+            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEPTH_MAX {
+            return true;
+        }
+    }
+    false
+}
+
+/// The keys of a line's outermost object, for a message.
+pub(super) fn top_keys(line: &[u8]) -> Vec<String> {
+    let object: Option<serde_json::Map<String, serde_json::Value>> = if too_deep(line) {
+        None
+    } else {
+        serde_json::from_slice(line).ok()
+    };
+    object
+        .into_iter()
+        .flat_map(|object| {
+            object
+                .into_iter()
+                .map(|(key, _)| crate::text::printable(key.as_bytes()))
+        })
+        .take(20)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &[u8]) -> Result<String, Skip> {
+        let (_, format) = &JsonFormat::named()[0];
+        let mut scratch = Scratch::default();
+        format.read(line, &mut scratch).map(|request| {
+            format!(
+                "{} {}",
+                String::from_utf8_lossy(request.source),
+                String::from_utf8_lossy(request.target)
+            )
+        })
+    }
+
+    const REST: &str = r#""time_local":"01/Jan/2030:00:00:00 +0000","status":200"#;
+
+    #[test]
+    fn hostile_lines() {
+        let deep = format!(
+            r#"{{"x":{}{},{REST}}}"#,
+            "[".repeat(30_000),
+            "]".repeat(30_000)
+        );
+        assert_eq!(read(deep.as_bytes()), Err(Skip::BadJson));
+        assert_eq!(read(br#"{"status":1e999999999}"#), Err(Skip::BadJson));
+        assert_eq!(read(br#"{"remote_addr":"\ud800"}"#), Err(Skip::BadJson));
+        assert_eq!(read(b"[]"), Err(Skip::BadJson));
+        assert_eq!(read(b"\xef\xbb\xbf{}"), Err(Skip::MissingKey));
+        let many: String = (0..5000)
+            .map(|number| format!(r#""k{number}":1,"#))
+            .collect();
+        assert_eq!(
+            read(
+                format!(
+                    r#"{{{many}"remote_addr":"192.0.2.1","request":"GET /a HTTP/1.1",{REST}}}"#
+                )
+                .as_bytes()
+            ),
+            Ok("192.0.2.1 /a".into())
+        );
+    }
+
+    #[test]
+    fn bytes_above_127_do_not_lose_the_line() {
+        let mut line =
+            format!(r#"{{"remote_addr":"192.0.2.1","request":"GET /?HTTP/1.1",{REST}}}"#)
+                .into_bytes();
+        let at = line.iter().position(|byte| *byte == b'?').unwrap();
+        line.splice(at..=at, *b"\xe9\xff ");
+        assert_eq!(read(&line), Ok("192.0.2.1 /\u{fffd}\u{fffd}".into()));
+    }
+
+    #[test]
+    fn path_and_query_logged_apart_are_one_target() {
+        let line = |more: &str| format!(r#"{{"remote_addr":"192.0.2.1",{more},{REST}}}"#);
+        assert_eq!(
+            read(line(r#""uri":"/a","args":"b=1""#).as_bytes()),
+            Ok("192.0.2.1 /a?b=1".into())
+        );
+        assert_eq!(
+            read(line(r#""uri":"/a","request_uri":"/a?b=1","args":"b=1""#).as_bytes()),
+            Ok("192.0.2.1 /a?b=1".into())
+        );
+        assert_eq!(
+            read(line(r#""uri":"/a","args":"""#).as_bytes()),
+            Ok("192.0.2.1 /a".into())
+        );
+        assert_eq!(
+            read(line(r#""uri":"/a","args":"b=\"1""#).as_bytes()),
+            Ok("192.0.2.1 /a?b=\"1".into())
+        );
+    }
+}

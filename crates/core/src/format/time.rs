@@ -1,0 +1,253 @@
+//! Time stamps of log lines to seconds since 1970.
+
+use jiff::civil::Date;
+use jiff::fmt::strtime;
+use jiff::fmt::temporal::DateTimeParser;
+
+use super::Skip;
+
+/// How a format writes its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum TimeStyle {
+    /// `01/Jan/2030:00:00:00 +0000`
+    Clf,
+    /// `2030-01-01T00:00:00+00:00`
+    Iso,
+    /// Seconds since 1970, with or without a fraction.
+    Epoch,
+    /// A strftime pattern; without a zone it is taken as UTC.
+    Strftime(String),
+    /// Whichever of the first three it looks like.
+    Any,
+}
+
+/// 1990-01-01: the web did not exist.
+const EARLIEST: i64 = 631_152_000;
+/// 2100-01-01: times up to here fit 32 bits.
+const LATEST: i64 = 4_102_444_800;
+
+/// The day last seen: neighbouring lines share it, so the calendar is asked once a day.
+#[derive(Debug, Default)]
+pub(super) struct DateCache {
+    day: [u8; 11],
+    zone: [u8; 5],
+    midnight: i64,
+}
+
+const ISO: DateTimeParser = DateTimeParser::new();
+
+impl TimeStyle {
+    /// Reads a time stamp written this way.
+    pub(super) fn read(&self, text: &[u8], cache: &mut DateCache) -> Result<u32, Skip> {
+        match self {
+            TimeStyle::Clf => clf(text, cache),
+            TimeStyle::Iso => iso(text),
+            TimeStyle::Epoch => epoch(text),
+            TimeStyle::Strftime(pattern) => by_pattern(pattern, text),
+            TimeStyle::Any if text.get(2) == Some(&b'/') => clf(text, cache),
+            TimeStyle::Any
+                if text
+                    .iter()
+                    .all(|byte| byte.is_ascii_digit() || *byte == b'.') =>
+            {
+                epoch(text)
+            }
+            TimeStyle::Any => iso(text),
+        }
+    }
+}
+
+/// Checks the range every later stage relies on.
+pub(super) fn in_range(seconds: i64) -> Result<u32, Skip> {
+    if !(EARLIEST..LATEST).contains(&seconds) {
+        return Err(Skip::TimeOutOfRange);
+    }
+    u32::try_from(seconds).map_err(|_| Skip::TimeOutOfRange)
+}
+
+/// A number since 1970 in seconds, milliseconds, microseconds or nanoseconds, told apart by size.
+pub(super) fn epoch_number(number: f64) -> Result<u32, Skip> {
+    let mut seconds = number;
+    for _ in 0..3 {
+        if seconds > 1e10 {
+            seconds /= 1000.0;
+        }
+    }
+    if seconds.is_finite() {
+        in_range(seconds as i64)
+    } else {
+        Err(Skip::BadTime)
+    }
+}
+
+fn clf(text: &[u8], cache: &mut DateCache) -> Result<u32, Skip> {
+    let text: &[u8; 26] = text.try_into().map_err(|_| Skip::BadTime)?;
+    if text[..11] != cache.day || text[21..] != cache.zone {
+        refill(text, cache)?;
+    }
+    let (hour, minute, second) = (two(text, 12)?, two(text, 15)?, two(text, 18)?);
+    // A leap second is written 60 and belongs to the minute before.
+    let sound = hour < 24
+        && minute < 60
+        && second < 61
+        && text[11] == b':'
+        && text[14] == b':'
+        && text[17] == b':'
+        && text[20] == b' ';
+    if !sound {
+        return Err(Skip::BadTime);
+    }
+    in_range(
+        cache.midnight
+            + i64::from(hour) * 3600
+            + i64::from(minute) * 60
+            + i64::from(second.min(59)),
+    )
+}
+
+#[cold]
+fn refill(text: &[u8; 26], cache: &mut DateCache) -> Result<(), Skip> {
+    const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
+    let month = MONTHS
+        .chunks(3)
+        .position(|name| name.eq_ignore_ascii_case(&text[3..6]))
+        .ok_or(Skip::BadTime)?
+        + 1;
+    let year = i32::from(two(text, 7)?) * 100 + i32::from(two(text, 9)?);
+    let zone = i64::from(two(text, 22)?) * 3600 + i64::from(two(text, 24)?) * 60;
+    let east = match text[21] {
+        b'+' => zone,
+        b'-' => -zone,
+        _ => return Err(Skip::BadTime),
+    };
+    if text[2] != b'/' || text[6] != b'/' || zone > 15 * 3600 {
+        return Err(Skip::BadTime);
+    }
+    // Years the calendar has but no log can have are told apart from days that do not exist.
+    let date =
+        Date::new(year as i16, month as i8, two(text, 0)? as i8).map_err(|_| Skip::BadTime)?;
+    let days = date
+        .since(Date::constant(1970, 1, 1))
+        .map_err(|_| Skip::BadTime)?
+        .get_days();
+    cache.day.copy_from_slice(&text[..11]);
+    cache.zone.copy_from_slice(&text[21..]);
+    cache.midnight = i64::from(days) * 86_400 - east;
+    Ok(())
+}
+
+fn two(text: &[u8; 26], at: usize) -> Result<u8, Skip> {
+    let (tens, ones) = (text[at].wrapping_sub(b'0'), text[at + 1].wrapping_sub(b'0'));
+    if tens > 9 || ones > 9 {
+        Err(Skip::BadTime)
+    } else {
+        Ok(tens * 10 + ones)
+    }
+}
+
+fn iso(text: &[u8]) -> Result<u32, Skip> {
+    if let Ok(timestamp) = ISO.parse_timestamp(text) {
+        return in_range(timestamp.as_second());
+    }
+    // Without a zone: taken as UTC.
+    let civil = ISO.parse_datetime(text).map_err(|_| Skip::BadTime)?;
+    in_range(
+        civil
+            .to_zoned(jiff::tz::TimeZone::UTC)
+            .map_err(|_| Skip::BadTime)?
+            .timestamp()
+            .as_second(),
+    )
+}
+
+fn epoch(text: &[u8]) -> Result<u32, Skip> {
+    let text = std::str::from_utf8(text).map_err(|_| Skip::BadTime)?;
+    epoch_number(text.parse().map_err(|_| Skip::BadTime)?)
+}
+
+fn by_pattern(pattern: &str, text: &[u8]) -> Result<u32, Skip> {
+    let parsed = strtime::parse(pattern, text).map_err(|_| Skip::BadTime)?;
+    let seconds = match parsed.to_timestamp() {
+        Ok(timestamp) => timestamp.as_second(),
+        Err(_) => {
+            let civil = parsed.to_datetime().map_err(|_| Skip::BadTime)?;
+            civil
+                .to_zoned(jiff::tz::TimeZone::UTC)
+                .map_err(|_| Skip::BadTime)?
+                .timestamp()
+                .as_second()
+        }
+    };
+    in_range(seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(style: &TimeStyle, text: &str, expected: Result<u32, Skip>) {
+        assert_eq!(
+            style.read(text.as_bytes(), &mut DateCache::default()),
+            expected,
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn styles() {
+        check(
+            &TimeStyle::Clf,
+            "01/Jan/2030:00:00:00 +0100",
+            Ok(1_893_452_400),
+        );
+        check(
+            &TimeStyle::Clf,
+            "29/Feb/2024:23:59:60 -0330",
+            Ok(1_709_263_799),
+        );
+        check(
+            &TimeStyle::Clf,
+            "29/Feb/2023:00:00:00 +0000",
+            Err(Skip::BadTime),
+        );
+        check(
+            &TimeStyle::Clf,
+            "01/Jan/1970:00:00:00 +0000",
+            Err(Skip::TimeOutOfRange),
+        );
+        check(
+            &TimeStyle::Clf,
+            "01/Jan/2030:24:00:00 +0000",
+            Err(Skip::BadTime),
+        );
+        check(
+            &TimeStyle::Iso,
+            "2030-01-01T01:00:00.250+01:00",
+            Ok(1_893_456_000),
+        );
+        check(&TimeStyle::Iso, "2030-01-01 00:00:00", Ok(1_893_456_000));
+        check(&TimeStyle::Any, "1893456000.123", Ok(1_893_456_000));
+        check(&TimeStyle::Any, "1893456000123", Ok(1_893_456_000));
+        check(&TimeStyle::Any, "", Err(Skip::BadTime));
+        check(
+            &TimeStyle::Any,
+            "9".repeat(400).as_str(),
+            Err(Skip::BadTime),
+        );
+        check(
+            &TimeStyle::Strftime("%d.%m.%Y %H:%M:%S %z".into()),
+            "01.01.2030 00:00:00 +0000",
+            Ok(1_893_456_000),
+        );
+    }
+
+    #[test]
+    fn the_cached_day_never_leaks_into_another_day_or_zone() {
+        let mut cache = DateCache::default();
+        let mut read = |text: &str| TimeStyle::Clf.read(text.as_bytes(), &mut cache).unwrap();
+        let first = read("01/Jan/2030:00:00:00 +0000");
+        assert_eq!(read("02/Jan/2030:00:00:00 +0000"), first + 86_400);
+        assert_eq!(read("02/Jan/2030:00:00:00 -0100"), first + 86_400 + 3600);
+        assert_eq!(read("01/Jan/2030:00:00:01 +0000"), first + 1);
+    }
+}

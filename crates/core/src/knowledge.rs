@@ -1,0 +1,349 @@
+//! What is known beforehand: user agents that name themselves robots. An immutable value, loaded as if an enemy wrote it.
+
+use aho_corasick::AhoCorasick;
+use regex::Regex;
+use regex::RegexBuilder;
+use serde::Deserialize;
+
+/// Everything known before the first request.
+#[derive(Debug)]
+pub struct Knowledge {
+    /// Robots by user agent.
+    pub robots: RobotList,
+}
+
+/// User-agent patterns of robots that name themselves.
+#[derive(Debug)]
+pub struct RobotList {
+    robots: Vec<Robot>,
+    names: AhoCorasick,
+    /// Index of the robot each name in `names` belongs to.
+    name_owner: Vec<u16>,
+    /// Patterns that are more than a fixed text.
+    patterns: Vec<(u16, Regex)>,
+}
+
+/// One robot of the list.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Robot {
+    /// What to call it.
+    pub name: String,
+    /// What it comes for.
+    pub purpose: Purpose,
+}
+
+/// What a robot comes for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Purpose {
+    /// Fills a search engine's index.
+    Search,
+    /// Gathers text for language models.
+    Ai,
+    /// Looks for weak spots.
+    Scanner,
+    /// A programming library or download tool without a name of its own.
+    Library,
+    /// A browser run by a program.
+    Automation,
+    /// Keeps copies.
+    Archive,
+    /// Measures links and rankings.
+    Seo,
+    /// Checks advertisements.
+    Advertising,
+    /// Studies the web.
+    Academic,
+    /// Makes the preview of a shared link.
+    Preview,
+    /// Watches whether a site is up.
+    Monitor,
+    /// Reads feeds for a person.
+    Feed,
+    /// Not said.
+    Other,
+}
+
+/// Purposes in the order in which a robot with several tags is named by one.
+const TAGS: [(&str, Purpose); 12] = [
+    ("social-preview", Purpose::Preview),
+    ("feed-reader", Purpose::Feed),
+    ("monitoring", Purpose::Monitor),
+    ("search-engine", Purpose::Search),
+    ("ai-crawler", Purpose::Ai),
+    ("scanner", Purpose::Scanner),
+    ("http-library", Purpose::Library),
+    ("browser-automation", Purpose::Automation),
+    ("archiver", Purpose::Archive),
+    ("seo", Purpose::Seo),
+    ("advertising", Purpose::Advertising),
+    ("academic", Purpose::Academic),
+];
+
+/// Patterns of crawler-user-agents 1.60 that hit ordinary browsers: a messenger's built-in browser, an Android build
+/// number, and a crawler's number that also ends version strings.
+const HITS_BROWSERS: [&str; 3] = ["Viber", "AP3A\\.240617\\.008", "008\\/"];
+
+/// Limits on the list: far above any real one, far below what could hurt.
+const ROBOTS_MAX: usize = 20_000;
+const PATTERN_BYTES_MAX: usize = 512;
+const REGEX_BYTES_MAX: usize = 64 * 1024;
+
+impl Purpose {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Purpose::Search => "search engine",
+            Purpose::Ai => "AI crawler",
+            Purpose::Scanner => "vulnerability scanner",
+            Purpose::Library => "HTTP library or download tool",
+            Purpose::Automation => "automated browser",
+            Purpose::Archive => "archive",
+            Purpose::Seo => "SEO crawler",
+            Purpose::Advertising => "advertising crawler",
+            Purpose::Academic => "research crawler",
+            Purpose::Preview => "link preview",
+            Purpose::Monitor => "monitor",
+            Purpose::Feed => "feed reader",
+            Purpose::Other => "robot",
+        }
+    }
+
+    /// Automated, but no crawler: it fetches what a person or an owner asked for.
+    pub fn is_automated(self) -> bool {
+        matches!(self, Purpose::Preview | Purpose::Monitor | Purpose::Feed)
+    }
+}
+
+/// An entry of the package `crawler-user-agents`.
+#[derive(Deserialize)]
+struct Entry {
+    pattern: String,
+    #[serde(default)]
+    tags: Vec<String>,
+}
+
+impl RobotList {
+    /// Loads the JSON of the registry package `crawler-user-agents`.
+    pub fn from_json(json: &str) -> Result<RobotList, String> {
+        let entries: Vec<Entry> = serde_json::from_str(json)
+            .map_err(|error| format!("the robot list is not a list of patterns: {error}"))?;
+        if entries.len() > ROBOTS_MAX {
+            return Err(format!(
+                "the robot list has {} entries, more than {ROBOTS_MAX}",
+                entries.len()
+            ));
+        }
+        let (mut robots, mut texts, mut name_owner, mut patterns) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for entry in entries
+            .iter()
+            .filter(|entry| !HITS_BROWSERS.contains(&entry.pattern.as_str()))
+        {
+            let number = robots.len() as u16;
+            if entry.pattern.len() > PATTERN_BYTES_MAX {
+                return Err(format!(
+                    "entry {number} of the robot list is longer than {PATTERN_BYTES_MAX} bytes"
+                ));
+            }
+            match fixed_text(&entry.pattern) {
+                Some(text) if text.len() < 3 => {
+                    return Err(format!(
+                        "entry {number} of the robot list, '{}', would match nearly everything",
+                        entry.pattern
+                    ));
+                }
+                Some(text) => {
+                    texts.push(text);
+                    name_owner.push(number);
+                }
+                None => patterns.push((number, compile(&entry.pattern, number)?)),
+            }
+            let purpose = TAGS
+                .into_iter()
+                .find(|(tag, _)| entry.tags.iter().any(|given| given == tag))
+                .map_or(Purpose::Other, |(_, purpose)| purpose);
+            robots.push(Robot {
+                name: display_name(&entry.pattern),
+                purpose,
+            });
+        }
+        let names = AhoCorasick::new(&texts)
+            .map_err(|error| format!("the robot list cannot be compiled: {error}"))?;
+        Ok(RobotList {
+            robots,
+            names,
+            name_owner,
+            patterns,
+        })
+    }
+
+    /// The robot an agent names itself as; where several match, the first of the list.
+    pub fn find(&self, agent: &[u8]) -> Option<u16> {
+        let named = self
+            .names
+            .find_overlapping_iter(agent)
+            .map(|found| self.name_owner[found.pattern().as_usize()])
+            .min();
+        let Ok(text) = std::str::from_utf8(agent) else {
+            return named;
+        };
+        let matched = self
+            .patterns
+            .iter()
+            .find(|(_, regex)| regex.is_match(text))
+            .map(|(number, _)| *number);
+        [named, matched].into_iter().flatten().min()
+    }
+
+    /// The robot of a number that [`RobotList::find`] gave.
+    pub fn robot(&self, number: u16) -> Option<&Robot> {
+        self.robots.get(usize::from(number))
+    }
+
+    /// How many robots the list holds.
+    pub fn len(&self) -> usize {
+        self.robots.len()
+    }
+
+    /// True for a list without robots.
+    pub fn is_empty(&self) -> bool {
+        self.robots.is_empty()
+    }
+}
+
+fn compile(pattern: &str, number: u16) -> Result<Regex, String> {
+    let error = |error| {
+        format!(
+            "entry {number} of the robot list, '{}', is refused: {error}",
+            crate::text::printable(pattern.as_bytes())
+        )
+    };
+    RegexBuilder::new(pattern)
+        .size_limit(REGEX_BYTES_MAX)
+        .dfa_size_limit(REGEX_BYTES_MAX)
+        .nest_limit(10)
+        .build()
+        .map_err(error)
+}
+
+/// The text a pattern stands for when it is a plain text with escapes.
+fn fixed_text(pattern: &str) -> Option<String> {
+    let mut text = String::new();
+    let mut chars = pattern.chars();
+    while let Some(char) = chars.next() {
+        match char {
+            '\\' => match chars.next() {
+                Some(next) if !next.is_ascii_alphanumeric() => text.push(next),
+                _ => return None,
+            },
+            '^' | '$' | '.' | '|' | '?' | '*' | '+' | '(' | ')' | '[' | ']' | '{' | '}' => {
+                return None;
+            }
+            _ => text.push(char),
+        }
+    }
+    Some(text)
+}
+
+/// A pattern as a name: without escapes, classes and anchors.
+fn display_name(pattern: &str) -> String {
+    let first = pattern.split('|').next().unwrap_or(pattern);
+    let mut name = String::new();
+    let mut in_class = None;
+    for char in first.replace("[\\s\\S]*", " ").chars() {
+        match (char, in_class) {
+            ('[', None) => in_class = Some(true),
+            (']', Some(_)) => in_class = None,
+            (_, Some(true)) if char != '^' => {
+                name.push(char);
+                in_class = Some(false);
+            }
+            (_, Some(_)) | ('\\' | '^' | '$' | '(' | ')' | '?' | '*' | '+', None) => {}
+            _ => name.push(char),
+        }
+    }
+    name.trim_matches(|char: char| char == '/' || char.is_whitespace())
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = include_str!("../../../data/crawler-user-agents.json");
+
+    fn check(agent: &str, expected: Option<(&str, Purpose)>) {
+        let list = RobotList::from_json(LIST).unwrap();
+        let found = list
+            .find(agent.as_bytes())
+            .and_then(|number| list.robot(number))
+            .map(|robot| (robot.name.as_str(), robot.purpose));
+        assert_eq!(found, expected, "{agent}");
+    }
+
+    #[test]
+    fn robots_that_name_themselves() {
+        check(
+            "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+            Some(("Googlebot", Purpose::Search)),
+        );
+        check("curl/7.88.1", Some(("curl", Purpose::Library)));
+        check("Wget/1.21.3", Some(("wget", Purpose::Library)));
+        check(
+            "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)",
+            Some(("GPTBot", Purpose::Ai)),
+        );
+        check(
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0",
+            None,
+        );
+        check(
+            "Mozilla/5.0 (Linux; Android 15; Pixel 8 Build/AP3A.240617.008) AppleWebKit/537.36 Viber/1.008/x",
+            None,
+        );
+        check("", None);
+    }
+
+    #[test]
+    fn every_example_of_the_list_is_recognised() {
+        #[derive(Deserialize)]
+        struct Example {
+            pattern: String,
+            instances: Vec<String>,
+        }
+        let list = RobotList::from_json(LIST).unwrap();
+        let examples: Vec<Example> = serde_json::from_str(LIST).unwrap();
+        let kept = examples
+            .iter()
+            .filter(|example| !HITS_BROWSERS.contains(&example.pattern.as_str()));
+        let missed: Vec<&String> = kept
+            .flat_map(|example| &example.instances)
+            .filter(|agent| list.find(agent.as_bytes()).is_none())
+            .collect();
+        assert!(missed.is_empty(), "{missed:?}");
+    }
+
+    #[test]
+    fn a_hostile_list_is_refused_with_its_entry() {
+        let refused = |pattern: &str| {
+            RobotList::from_json(&serde_json::json!([{ "pattern": pattern }]).to_string())
+                .unwrap_err()
+        };
+        assert!(refused("(a{1000}){1000}").contains("entry 0"));
+        assert!(refused("(?:x{0,9999}){0,9999}").contains("entry 0"));
+        assert!(refused(&"x".repeat(1 << 20)).contains("longer than"));
+        assert!(refused("a").contains("nearly everything"));
+        assert!(refused("").contains("nearly everything"));
+        assert!(
+            RobotList::from_json("{}")
+                .unwrap_err()
+                .contains("not a list")
+        );
+    }
+
+    #[test]
+    fn matching_takes_linear_time() {
+        let list = RobotList::from_json(r#"[{"pattern": "(a+)+$x"}]"#).unwrap();
+        assert_eq!(list.find("a".repeat(1 << 20).as_bytes()), None);
+    }
+}

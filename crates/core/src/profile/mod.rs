@@ -1,0 +1,218 @@
+//! What is kept of one source in one window: sums that do not depend on order, and a trail for what needs neighbours.
+
+mod agents;
+mod bins;
+mod distinct;
+mod record;
+mod resource;
+
+pub use agents::Agents;
+pub use bins::BIN_SECONDS;
+pub use bins::Bins;
+pub use distinct::Distinct;
+pub use record::AgentBook;
+pub use record::AgentIndex;
+pub use record::DEFAULT_LISTINGS;
+pub use record::Gathered;
+pub use record::Lens;
+pub use record::Record;
+
+pub(crate) use record::flag;
+
+/// Everything we keep of one source in one window.
+#[derive(Debug, Clone, Default)]
+pub struct Profile {
+    /// All requests.
+    pub requests: u32,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Time of the earliest request.
+    pub first_seen: u32,
+    /// Time of the latest request.
+    pub last_seen: u32,
+    /// Requests for pages.
+    pub pages: u32,
+    /// Page requests answered with 4xx.
+    pub page_errors: u32,
+    /// Page requests with a query string.
+    pub queries: u32,
+    /// Requests for style sheets, scripts, fonts and images.
+    pub assets: u32,
+    /// Requests for `/robots.txt`.
+    pub robots: u32,
+    /// Page requests whose referrer was logged.
+    pub referrers: u32,
+    /// Of these, the empty ones.
+    pub referrers_empty: u32,
+    /// Of these, listing and search pages of some site.
+    pub referrers_listing: u32,
+    /// Of the listings, those on the host the log itself names.
+    pub referrers_listing_own: u32,
+    /// Host of the first listing (the smallest hash where there are several).
+    pub listing_host: u32,
+    /// Page requests whose session id was logged.
+    pub sessions: u32,
+    /// Of these, the ones without one.
+    pub sessions_empty: u32,
+    /// Requests whose user agent was logged.
+    pub agents_logged: u32,
+    /// Of these, the empty ones.
+    pub agents_empty: u32,
+    /// Requests under a browser's kind of agent that is on no robot list.
+    pub browsers: u32,
+    /// Requests under an agent that names a robot.
+    pub declared: u32,
+    /// Of these, monitors, previews and feed readers.
+    pub declared_automated: u32,
+    /// The first of the robot list that was named, one more than its number.
+    pub robot: u16,
+    /// Consecutive different pages of one folder that are named, and how many of these pairs ascend.
+    pub named_pairs: Pairs,
+    /// The same for numbered pages.
+    pub numbered_pairs: Pairs,
+    /// Different pages.
+    pub distinct_pages: Distinct,
+    /// Different session ids.
+    pub distinct_sessions: Distinct,
+    /// Requests per user agent.
+    pub agents: Agents,
+    /// Requests per half hour.
+    pub bins: Bins,
+    trails: Vec<Trail>,
+}
+
+/// Pairs of neighbours, and those in ascending order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pairs {
+    /// All pairs.
+    pub all: u32,
+    /// Pairs in ascending order.
+    pub ascending: u32,
+}
+
+/// The last page of the source in one stream of the log.
+#[derive(Debug, Clone, Copy)]
+struct Trail {
+    order: u64,
+    stream: u16,
+    page: u32,
+    group: u32,
+}
+
+impl Profile {
+    /// Takes in one request. Requests of one stream come in their order.
+    pub fn observe(&mut self, record: &Record, stream: u16, bin: u16, bins: usize) {
+        let count = |bits: u32| u32::from(record.has(bits));
+        if self.requests == 0 {
+            (self.first_seen, self.last_seen) = (record.time, record.time);
+        }
+        self.requests += 1;
+        self.bytes += record.bytes;
+        self.first_seen = self.first_seen.min(record.time);
+        self.last_seen = self.last_seen.max(record.time);
+        self.assets += count(flag::ASSET);
+        self.robots += count(flag::ROBOTS);
+        self.bins.add(bin, bins);
+        self.observe_agent(record);
+        if record.has(flag::PAGE) {
+            self.observe_page(record, stream);
+        }
+    }
+
+    fn observe_agent(&mut self, record: &Record) {
+        if !record.has(flag::AGENT_LOGGED) {
+            return;
+        }
+        self.agents_logged += 1;
+        self.agents_empty += u32::from(record.has(flag::AGENT_EMPTY));
+        self.agents.add(record.agent);
+        if record.robot > 0 {
+            self.declared += 1;
+            self.declared_automated += u32::from(record.has(flag::AUTOMATED));
+            self.robot = if self.robot == 0 {
+                record.robot
+            } else {
+                self.robot.min(record.robot)
+            };
+        } else {
+            self.browsers += u32::from(record.has(flag::BROWSER));
+        }
+    }
+
+    fn observe_page(&mut self, record: &Record, stream: u16) {
+        self.pages += 1;
+        self.page_errors += u32::from(record.has(flag::CLIENT_ERROR));
+        self.queries += u32::from(record.has(flag::QUERY));
+        self.distinct_pages.insert(record.page);
+        self.referrers += u32::from(record.has(flag::REFERRER_LOGGED));
+        self.referrers_empty += u32::from(record.has(flag::REFERRER_EMPTY));
+        if record.has(flag::REFERRER_LISTING) {
+            self.listing_host = if self.referrers_listing == 0 {
+                record.referrer_host
+            } else {
+                self.listing_host.min(record.referrer_host)
+            };
+            self.referrers_listing += 1;
+            self.referrers_listing_own += u32::from(record.has(flag::REFERRER_OWN));
+        }
+        if record.has(flag::SESSION_LOGGED) {
+            self.sessions += 1;
+            self.sessions_empty += u32::from(record.has(flag::SESSION_EMPTY));
+            if !record.has(flag::SESSION_EMPTY) {
+                self.distinct_sessions.insert(record.session);
+            }
+        }
+        self.follow(record, stream);
+    }
+
+    /// Compares the page with the one before it in the same stream.
+    fn follow(&mut self, record: &Record, stream: u16) {
+        let next = Trail {
+            order: record.order,
+            stream,
+            page: record.page,
+            group: record.group,
+        };
+        let Some(last) = self.trails.iter_mut().find(|trail| trail.stream == stream) else {
+            self.trails.push(next);
+            return;
+        };
+        let last = std::mem::replace(last, next);
+        if last.page == next.page || last.group != next.group || last.order == next.order {
+            return;
+        }
+        let pairs = if record.has(flag::NUMBERED) {
+            &mut self.numbered_pairs
+        } else {
+            &mut self.named_pairs
+        };
+        pairs.all += 1;
+        pairs.ascending += u32::from(last.order < next.order);
+    }
+
+    /// Makes the profile empty, keeping its memory for the next source.
+    pub fn clear(&mut self) {
+        let (mut distinct_pages, mut distinct_sessions) = (
+            std::mem::take(&mut self.distinct_pages),
+            std::mem::take(&mut self.distinct_sessions),
+        );
+        let (mut agents, mut bins, mut trails) = (
+            std::mem::take(&mut self.agents),
+            std::mem::take(&mut self.bins),
+            std::mem::take(&mut self.trails),
+        );
+        distinct_pages.clear();
+        distinct_sessions.clear();
+        agents.clear();
+        bins.clear();
+        trails.clear();
+        *self = Profile {
+            distinct_pages,
+            distinct_sessions,
+            agents,
+            bins,
+            trails,
+            ..Profile::default()
+        };
+    }
+}

@@ -1,0 +1,556 @@
+//! A request boiled down to a fixed-size record: all that a profile will ever ask of it.
+
+use aho_corasick::AhoCorasick;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use rapidhash::v3::RapidSecrets;
+use rapidhash::v3::rapidhash_v3_micro_inline;
+
+use super::resource::Resource;
+use super::resource::path;
+use crate::knowledge::Knowledge;
+use crate::request::Field;
+use crate::request::Request;
+use crate::request::Source;
+use crate::request::SourceKind;
+
+/// One request, 56 bytes, without any text.
+#[derive(Debug, Clone, Copy)]
+pub struct Record {
+    pub(crate) source: u64,
+    pub(crate) bytes: u64,
+    /// Where the page stands among those of its group: its number, or the first letters of its name.
+    pub(crate) order: u64,
+    /// Seconds since 1970.
+    pub time: u32,
+    /// Hash of the target.
+    pub(crate) page: u32,
+    /// Hash of what the page shares with its siblings: the folder, and whether they are numbered.
+    pub(crate) group: u32,
+    /// Hash of the user agent.
+    pub(crate) agent: u32,
+    /// Hash of the session id.
+    pub(crate) session: u32,
+    /// Hash of the referrer's host.
+    pub(crate) referrer_host: u32,
+    pub(crate) flags: u32,
+    /// One more than the robot's number in the list; 0 for none.
+    pub(crate) robot: u16,
+}
+
+/// Bits of [`Record::flags`]; the lowest two are the source's kind.
+pub(crate) mod flag {
+    pub(crate) const PAGE: u32 = 1 << 2;
+    pub(crate) const QUERY: u32 = 1 << 3;
+    pub(crate) const ROBOTS: u32 = 1 << 4;
+    pub(crate) const ASSET: u32 = 1 << 5;
+    pub(crate) const REFERRER_LOGGED: u32 = 1 << 6;
+    pub(crate) const REFERRER_EMPTY: u32 = 1 << 7;
+    pub(crate) const REFERRER_LISTING: u32 = 1 << 8;
+    pub(crate) const REFERRER_OWN: u32 = 1 << 9;
+    pub(crate) const SESSION_LOGGED: u32 = 1 << 10;
+    pub(crate) const SESSION_EMPTY: u32 = 1 << 11;
+    pub(crate) const AGENT_LOGGED: u32 = 1 << 12;
+    pub(crate) const AGENT_EMPTY: u32 = 1 << 13;
+    pub(crate) const BROWSER: u32 = 1 << 14;
+    pub(crate) const AUTOMATED: u32 = 1 << 15;
+    pub(crate) const NUMBERED: u32 = 1 << 16;
+    pub(crate) const DEAD: u32 = 1 << 17;
+    pub(crate) const CLIENT_ERROR: u32 = 1 << 18;
+}
+
+impl Record {
+    /// Whom the request came from.
+    pub fn source(&self) -> Source {
+        Source {
+            kind: SourceKind::from_bits((self.flags & 3) as u8),
+            value: self.source,
+        }
+    }
+
+    /// Takes the record out of the count.
+    pub fn kill(&mut self) {
+        self.flags |= flag::DEAD;
+    }
+
+    /// True for a record taken out of the count.
+    pub fn is_dead(&self) -> bool {
+        self.has(flag::DEAD)
+    }
+
+    /// Bytes sent.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// True for a page request.
+    pub fn is_page(&self) -> bool {
+        self.has(flag::PAGE)
+    }
+
+    /// True for a page request that brought a session id.
+    pub fn has_session(&self) -> bool {
+        self.has(flag::PAGE)
+            && self.flags & (flag::SESSION_LOGGED | flag::SESSION_EMPTY) == flag::SESSION_LOGGED
+    }
+
+    /// Whether referrer, user agent and session were logged.
+    pub fn logged(&self) -> [bool; 3] {
+        [
+            flag::REFERRER_LOGGED,
+            flag::AGENT_LOGGED,
+            flag::SESSION_LOGGED,
+        ]
+        .map(|bit| self.has(bit))
+    }
+
+    /// The host that an asset request names as its page's.
+    pub fn asset_referrer(&self) -> Option<u32> {
+        let named = self.flags & (flag::ASSET | flag::REFERRER_LOGGED | flag::REFERRER_EMPTY)
+            == flag::ASSET | flag::REFERRER_LOGGED;
+        named.then_some(self.referrer_host)
+    }
+
+    pub(crate) fn has(&self, bits: u32) -> bool {
+        self.flags & bits != 0
+    }
+}
+
+/// Turns requests into records; one for all threads.
+#[derive(Debug)]
+pub struct Lens {
+    secrets: RapidSecrets,
+    listings: AhoCorasick,
+}
+
+/// What one thread gathers beside the records.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// Text of the user agents by hash.
+    pub agents: AgentBook,
+    /// Text of sources that are no addresses, by hash.
+    pub tokens: Vec<(u64, Box<[u8]>)>,
+}
+
+/// Texts on the way to which a listing or search page of a site is recognised.
+pub const DEFAULT_LISTINGS: [&str; 16] = [
+    "/search",
+    "?q=",
+    "&q=",
+    "?s=",
+    "?search",
+    "?query=",
+    "/category",
+    "/categories",
+    "/tag/",
+    "/tags/",
+    "/directory",
+    "/browse",
+    "/listing",
+    "/list/",
+    "page=",
+    "/page/",
+];
+
+impl Lens {
+    /// A lens whose hashes depend on `key` and that takes referrers with one of these texts for listings.
+    pub fn new(key: u64, listings: &[String]) -> Result<Lens, String> {
+        let listings = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .build(listings)
+            .map_err(|error| format!("the listing patterns cannot be compiled: {error}"))?;
+        Ok(Lens {
+            secrets: RapidSecrets::seed(key),
+            listings,
+        })
+    }
+
+    fn hash(&self, bytes: &[u8]) -> u64 {
+        rapidhash_v3_micro_inline::<true, false>(bytes, &self.secrets)
+    }
+
+    /// Boils one request down.
+    pub fn record(
+        &self,
+        request: &Request<'_>,
+        knowledge: &Knowledge,
+        gathered: &mut Gathered,
+    ) -> Record {
+        let source = Source::from_address(request.source)
+            .unwrap_or_else(|| self.token(request.source, gathered));
+        let mut record = Record {
+            source: source.value,
+            bytes: request.bytes,
+            order: 0,
+            time: request.time,
+            page: self.hash(request.target) as u32,
+            group: 0,
+            agent: 0,
+            session: 0,
+            referrer_host: 0,
+            flags: source.kind as u32,
+            robot: 0,
+        };
+        if request.status / 100 == 4 {
+            record.flags |= flag::CLIENT_ERROR;
+        }
+        match Resource::of(request.target) {
+            Resource::Page if request.method == b"GET" => self.look_at_page(request, &mut record),
+            Resource::Asset => record.flags |= flag::ASSET,
+            Resource::Robots => record.flags |= flag::ROBOTS,
+            _ => {}
+        }
+        self.look_at_referrer(request, &mut record);
+        self.look_at_agent(request, knowledge, gathered, &mut record);
+        match request.session {
+            Field::NotLogged => {}
+            Field::Empty => record.flags |= flag::SESSION_LOGGED | flag::SESSION_EMPTY,
+            Field::Value(id) => {
+                record.flags |= flag::SESSION_LOGGED;
+                record.session = self.hash(id) as u32;
+            }
+        }
+        record
+    }
+
+    #[cold]
+    fn token(&self, text: &[u8], gathered: &mut Gathered) -> Source {
+        let value = self.hash(text);
+        if gathered
+            .tokens
+            .last()
+            .is_none_or(|(last, _)| *last != value)
+        {
+            gathered.tokens.push((value, text.into()));
+        }
+        Source {
+            kind: SourceKind::Token,
+            value,
+        }
+    }
+
+    /// Page order: pages of one folder, by number where the last part of the path or query is one, else by name.
+    fn look_at_page(&self, request: &Request<'_>, record: &mut Record) {
+        record.flags |= flag::PAGE;
+        let path = path(request.target);
+        let has_query = path.len() < request.target.len();
+        if has_query {
+            record.flags |= flag::QUERY;
+        }
+        // A query names the page where it ends in a value: index.php?id=17.
+        let whole = if has_query {
+            request.target
+        } else {
+            path.strip_suffix(b"/").unwrap_or(path)
+        };
+        let cut = memchr::memrchr3(b'/', b'=', b'-', whole).map_or(0, |at| at + 1);
+        if let Some(number) = number(&whole[cut..]) {
+            record.flags |= flag::NUMBERED;
+            record.order = number;
+            record.group = self.hash(&whole[..cut]) as u32;
+            return;
+        }
+        let cut = memchr::memrchr2(b'/', b'=', whole).map_or(0, |at| at + 1);
+        let mut letters = [0; 8];
+        let name = &whole[cut..whole.len().min(cut + 8)];
+        letters[..name.len()].copy_from_slice(name);
+        record.order = u64::from_be_bytes(letters);
+        record.group = self.hash(&whole[..cut]) as u32;
+    }
+
+    fn look_at_referrer(&self, request: &Request<'_>, record: &mut Record) {
+        match request.referrer {
+            Field::NotLogged => {}
+            Field::Empty => record.flags |= flag::REFERRER_LOGGED | flag::REFERRER_EMPTY,
+            Field::Value(referrer) => {
+                record.flags |= flag::REFERRER_LOGGED;
+                // Only pages and what browsers fetch for them tell whose site a referrer is.
+                if !record.has(flag::PAGE | flag::ASSET) {
+                    return;
+                }
+                let (host, rest) = split_url(referrer);
+                record.referrer_host = self.hash(host) as u32;
+                if request
+                    .host
+                    .value()
+                    .is_some_and(|own| own.eq_ignore_ascii_case(host))
+                {
+                    record.flags |= flag::REFERRER_OWN;
+                }
+                if record.has(flag::PAGE) && self.listings.is_match(rest) {
+                    record.flags |= flag::REFERRER_LISTING;
+                }
+            }
+        }
+    }
+
+    fn look_at_agent(
+        &self,
+        request: &Request<'_>,
+        knowledge: &Knowledge,
+        gathered: &mut Gathered,
+        record: &mut Record,
+    ) {
+        match request.agent {
+            Field::NotLogged => {}
+            Field::Empty => record.flags |= flag::AGENT_LOGGED | flag::AGENT_EMPTY,
+            Field::Value(agent) => {
+                let hash = self.hash(agent);
+                record.agent = hash as u32;
+                record.robot = gathered.agents.robot(hash, agent, knowledge);
+                record.flags |= flag::AGENT_LOGGED;
+                if agent.starts_with(b"Mozilla/") || agent.starts_with(b"Opera/") {
+                    record.flags |= flag::BROWSER;
+                }
+                let robot = record
+                    .robot
+                    .checked_sub(1)
+                    .and_then(|number| knowledge.robots.robot(number));
+                if robot.is_some_and(|robot| robot.purpose.is_automated()) {
+                    record.flags |= flag::AUTOMATED;
+                }
+            }
+        }
+    }
+}
+
+/// The host of a URL, and what follows it. Text that is no URL has no host.
+fn split_url(url: &[u8]) -> (&[u8], &[u8]) {
+    let scheme = match url {
+        [b'h', b't', b't', b'p', b's', b':', b'/', b'/', ..] => 8,
+        [b'h', b't', b't', b'p', b':', b'/', b'/', ..] => 7,
+        _ => return (b"", url),
+    };
+    let rest = &url[scheme..];
+    let end = memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len());
+    let host = &rest[..end];
+    let port = memchr::memrchr(b':', host)
+        .filter(|at| host[at + 1..].iter().all(u8::is_ascii_digit))
+        .unwrap_or(host.len());
+    (&host[..port], &rest[end..])
+}
+
+/// A number, with at most an extension behind it: `17`, `17.html`.
+fn number(text: &[u8]) -> Option<u64> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let sound = (1..=18).contains(&digits) && (digits == text.len() || text[digits] == b'.');
+    sound.then(|| {
+        text[..digits]
+            .iter()
+            .fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
+    })
+}
+
+/// Agent texts by hash, bounded: of too many the ones with the smallest hashes are kept, whatever the order they came in.
+#[derive(Debug)]
+pub struct AgentBook {
+    table: HashTable<AgentNote>,
+    /// Hashes above this are not kept any more.
+    limit: u64,
+}
+
+#[derive(Debug)]
+struct AgentNote {
+    hash: u64,
+    robot: u16,
+    text: Box<[u8]>,
+}
+
+/// Agents that are kept with their text.
+const AGENTS_MAX: usize = 1 << 16;
+/// Bytes of an agent's text that are kept.
+const AGENT_BYTES_MAX: usize = 512;
+
+impl Default for AgentBook {
+    fn default() -> AgentBook {
+        AgentBook {
+            table: HashTable::new(),
+            limit: u64::MAX,
+        }
+    }
+}
+
+impl AgentBook {
+    /// One more than the number of the robot an agent names itself as, remembered by hash.
+    fn robot(&mut self, hash: u64, agent: &[u8], knowledge: &Knowledge) -> u16 {
+        let find = || knowledge.robots.find(agent).map_or(0, |number| number + 1);
+        if hash > self.limit {
+            return find();
+        }
+        match self
+            .table
+            .entry(hash, |note| note.hash == hash, |note| note.hash)
+        {
+            Entry::Occupied(note) => note.get().robot,
+            Entry::Vacant(place) => {
+                let robot = find();
+                place.insert(AgentNote {
+                    hash,
+                    robot,
+                    text: agent[..agent.len().min(AGENT_BYTES_MAX)].into(),
+                });
+                if self.table.len() >= 2 * AGENTS_MAX {
+                    self.shrink();
+                }
+                robot
+            }
+        }
+    }
+
+    fn shrink(&mut self) {
+        if self.table.len() <= AGENTS_MAX {
+            return;
+        }
+        let mut hashes: Vec<u64> = self.table.iter().map(|note| note.hash).collect();
+        let (_, largest, _) = hashes.select_nth_unstable(AGENTS_MAX - 1);
+        self.limit = *largest;
+        self.table.retain(|note| note.hash <= self.limit);
+    }
+
+    /// Takes over the other's notes.
+    pub fn absorb(&mut self, other: AgentBook) {
+        self.limit = self.limit.min(other.limit);
+        for note in other.table {
+            if let Entry::Vacant(place) = self.table.entry(
+                note.hash,
+                |known| known.hash == note.hash,
+                |known| known.hash,
+            ) {
+                place.insert(note);
+            }
+        }
+        self.table.retain(|note| note.hash <= self.limit);
+        self.shrink();
+    }
+
+    /// The text and robot number of an agent in a record, through an index sorted by the record's shorter hash.
+    pub fn into_index(self) -> AgentIndex {
+        let mut notes: Vec<AgentNote> = self.table.into_iter().collect();
+        notes.sort_unstable_by_key(|note| (note.hash as u32, note.hash));
+        AgentIndex { notes }
+    }
+}
+
+/// The finished book, for look-up.
+#[derive(Debug)]
+pub struct AgentIndex {
+    notes: Vec<AgentNote>,
+}
+
+impl AgentIndex {
+    /// An agent's text, if it was kept.
+    pub fn text(&self, agent: u32) -> Option<&[u8]> {
+        self.note(agent).map(|note| &*note.text)
+    }
+
+    /// The number of the robot the agent names itself as.
+    pub fn robot(&self, agent: u32) -> Option<u16> {
+        self.note(agent)?.robot.checked_sub(1)
+    }
+
+    fn note(&self, agent: u32) -> Option<&AgentNote> {
+        let at = self
+            .notes
+            .partition_point(|note| (note.hash as u32) < agent);
+        self.notes.get(at).filter(|note| note.hash as u32 == agent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knowledge::RobotList;
+
+    fn knowledge() -> Knowledge {
+        Knowledge {
+            robots: RobotList::from_json("[]").unwrap(),
+        }
+    }
+
+    fn record(target: &str, referrer: &str) -> Record {
+        let listings: Vec<String> = DEFAULT_LISTINGS
+            .iter()
+            .map(|text| (*text).to_owned())
+            .collect();
+        let lens = Lens::new(1, &listings).unwrap();
+        let request = Request {
+            source: b"192.0.2.1",
+            method: b"GET",
+            target: target.as_bytes(),
+            referrer: Field::logged(referrer.as_bytes()),
+            host: Field::Value(b"www.example.com"),
+            ..Request::default()
+        };
+        lens.record(&request, &knowledge(), &mut Gathered::default())
+    }
+
+    #[test]
+    fn siblings_are_ordered_by_number_or_name() {
+        let ascending = |first: &str, second: &str| {
+            let (first, second) = (record(first, "-"), record(second, "-"));
+            (first.group == second.group).then_some(first.order < second.order)
+        };
+        assert_eq!(ascending("/product/9", "/product/10"), Some(true));
+        assert_eq!(
+            ascending("/product/10.html", "/product/9.html"),
+            Some(false)
+        );
+        assert_eq!(ascending("/index.php?id=9", "/index.php?id=10"), Some(true));
+        assert_eq!(ascending("/people/anna/", "/people/bert/"), Some(true));
+        assert_eq!(ascending("/people/anna", "/places/bert"), None);
+        assert_eq!(ascending("/people/7", "/people/anna"), Some(true));
+    }
+
+    #[test]
+    fn referrers() {
+        let kinds = |referrer: &str| {
+            let record = record("/x", referrer);
+            [
+                flag::REFERRER_EMPTY,
+                flag::REFERRER_OWN,
+                flag::REFERRER_LISTING,
+            ]
+            .map(|bit| record.has(bit))
+        };
+        assert_eq!(kinds("-"), [true, false, false]);
+        assert_eq!(
+            kinds("https://www.example.com/search?q=a"),
+            [false, true, true]
+        );
+        assert_eq!(
+            kinds("https://www.example.com:8443/about"),
+            [false, true, false]
+        );
+        assert_eq!(kinds("https://search.example.net/"), [false, false, false]);
+        assert_eq!(kinds("nonsense"), [false, false, false]);
+    }
+
+    #[test]
+    fn the_book_keeps_the_same_agents_in_any_order() {
+        let knowledge = knowledge();
+        let agents: Vec<u64> = (0..3 * AGENTS_MAX as u64)
+            .map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .collect();
+        let fill = |agents: &mut dyn Iterator<Item = &u64>| {
+            let mut book = AgentBook::default();
+            agents.for_each(|hash| {
+                book.robot(*hash, &hash.to_le_bytes(), &knowledge);
+            });
+            book
+        };
+        let mut whole = fill(&mut agents.iter());
+        whole.absorb(AgentBook::default());
+        let mut halves = fill(&mut agents.iter().rev().step_by(2));
+        halves.absorb(fill(&mut agents.iter().rev().skip(1).step_by(2)));
+        let texts = |book: AgentBook| {
+            book.into_index()
+                .notes
+                .into_iter()
+                .map(|note| note.hash)
+                .collect::<Vec<_>>()
+        };
+        let (whole, halves) = (texts(whole), texts(halves));
+        assert_eq!(whole.len(), AGENTS_MAX);
+        assert_eq!(whole, halves);
+    }
+}

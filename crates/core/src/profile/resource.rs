@@ -1,0 +1,100 @@
+//! What a request's target is: a page a person reads, a part of one, or something else.
+
+/// Kinds of resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Resource {
+    /// Content a person reads.
+    Page,
+    /// Style sheets, scripts, fonts and images: what a browser fetches by itself to show a page.
+    Asset,
+    /// `/robots.txt`
+    Robots,
+    /// Feeds, interfaces for programs, downloads.
+    Other,
+}
+
+impl Resource {
+    /// The kind of a target, by its path alone.
+    pub(super) fn of(target: &[u8]) -> Resource {
+        let path = path(target);
+        if path == b"/robots.txt" {
+            return Resource::Robots;
+        }
+        let name = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
+        match memchr::memrchr(b'.', name) {
+            Some(dot) if dot + 1 < name.len() => of_extension(&name[dot + 1..]),
+            _ if is_program_interface(path) => Resource::Other,
+            _ => Resource::Page,
+        }
+    }
+}
+
+/// The target without query and fragment.
+pub(super) fn path(target: &[u8]) -> &[u8] {
+    &target[..memchr::memchr2(b'?', b'#', target).unwrap_or(target.len())]
+}
+
+fn of_extension(extension: &[u8]) -> Resource {
+    let mut lower = [0_u8; 8];
+    let Some(lower) = lower.get_mut(..extension.len()) else {
+        return Resource::Page;
+    };
+    lower.copy_from_slice(extension);
+    lower.make_ascii_lowercase();
+    match &*lower {
+        b"html" | b"htm" | b"xhtml" | b"shtml" | b"php" | b"php3" | b"php5" | b"phtml" | b"jsp"
+        | b"jspx" | b"asp" | b"aspx" | b"do" | b"cgi" | b"pl" | b"cfm" => Resource::Page,
+        b"css" | b"js" | b"mjs" | b"map" | b"woff" | b"woff2" | b"ttf" | b"eot" | b"otf"
+        | b"png" | b"jpg" | b"jpeg" | b"gif" | b"svg" | b"webp" | b"avif" | b"ico" | b"bmp" => {
+            Resource::Asset
+        }
+        // A dot inside a page's name: /release-2.0, /john.smith
+        _ if lower.iter().all(u8::is_ascii_digit) => Resource::Page,
+        _ => Resource::Other,
+    }
+}
+
+fn is_program_interface(path: &[u8]) -> bool {
+    const STARTS: [&[u8]; 9] = [
+        b"/api/",
+        b"/graphql",
+        b"/wp-json",
+        b"/feed",
+        b"/rss",
+        b"/atom",
+        b"/ws/",
+        b"/.well-known/",
+        b"/oai",
+    ];
+    STARTS.iter().any(|start| path.starts_with(start))
+        || path.ends_with(b"/feed/")
+        || path.ends_with(b"/feed")
+        || memchr::memmem::find(path, b"/api/").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds() {
+        use Resource::*;
+        for (target, expected) in [
+            ("/", Page),
+            ("/index.php?id=3", Page),
+            ("/product/17", Page),
+            ("/release-2.0", Page),
+            ("/a.PNG", Asset),
+            ("/static/app.3fa1.js?v=1", Asset),
+            ("/robots.txt", Robots),
+            ("/feed", Other),
+            ("/shop/api/v1/stock?ids=1", Other),
+            ("/paper.pdf", Other),
+            ("/sitemap.xml", Other),
+            ("*", Page),
+            ("/x.", Page),
+        ] {
+            assert_eq!(Resource::of(target.as_bytes()), expected, "{target}");
+        }
+    }
+}

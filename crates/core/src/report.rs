@@ -1,0 +1,169 @@
+//! The result of an analysis as one plain value. It names no file, thread or duration: equal input gives an equal report.
+
+use crate::format::Skip;
+use crate::verdict::Cause;
+use crate::verdict::Class;
+use crate::verdict::Evidence;
+use crate::verdict::Kind;
+use crate::verdict::Votes;
+
+/// What an analysis found.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// Lines read and left out.
+    pub lines: Lines,
+    /// Time of the first request, and of the last.
+    pub span: Option<(u32, u32)>,
+    /// Length of a window in seconds.
+    pub window_seconds: u32,
+    /// Requests and sources by class, in the order of [`Class::ALL`].
+    pub totals: [Totals; 4],
+    /// Undecided sources by cause, in the order of [`Cause::ALL`].
+    pub undecided: [Totals; 4],
+    /// Sources in which people and a crawler share an address.
+    pub mixed: u64,
+    /// Fields the log does not have, that rules would use.
+    pub not_logged: Vec<&'static str>,
+    /// Sources worth listing, most requests first.
+    pub sources: Vec<SourceReport>,
+    /// Requests from which users and sources without any evidence are listed.
+    pub min_requests: u64,
+}
+
+/// Lines of the log.
+#[derive(Debug, Clone, Default)]
+pub struct Lines {
+    /// All lines.
+    pub read: u64,
+    /// Lines that became requests.
+    pub parsed: u64,
+    /// Lines without anything.
+    pub blank: u64,
+    /// Lines left out, by reason.
+    pub skipped: Vec<SkippedLines>,
+}
+
+/// Lines left out for one reason.
+#[derive(Debug, Clone)]
+pub struct SkippedLines {
+    /// The reason.
+    pub reason: Skip,
+    /// How many.
+    pub count: u64,
+    /// The first of them, at most 300 bytes, as it stood in the log.
+    pub example: Vec<u8>,
+    /// Piece of the input and line in it where the example stood. Not part of what must be equal for equal logs.
+    pub place: (u32, u64),
+}
+
+impl Lines {
+    /// Lines left out that should have been readable.
+    pub fn unreadable(&self) -> u64 {
+        self.skipped
+            .iter()
+            .filter(|skipped| !skipped.reason.is_sound())
+            .map(|skipped| skipped.count)
+            .sum()
+    }
+}
+
+/// Sums over sources.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// How many sources.
+    pub sources: u64,
+    /// Their requests.
+    pub requests: u64,
+    /// Their page requests.
+    pub pages: u64,
+    /// Bytes sent to them.
+    pub bytes: u64,
+}
+
+impl Totals {
+    /// Adds another part.
+    pub fn absorb(&mut self, other: Totals) {
+        self.sources += other.sources;
+        self.requests += other.requests;
+        self.pages += other.pages;
+        self.bytes += other.bytes;
+    }
+}
+
+/// One source with its verdict.
+#[derive(Debug, Clone)]
+pub struct SourceReport {
+    /// Its name.
+    pub source: String,
+    /// All its requests.
+    pub requests: u64,
+    /// Its page requests.
+    pub pages: u64,
+    /// Bytes sent to it.
+    pub bytes: u64,
+    /// Its first and its last request.
+    pub first_seen: u32,
+    /// Its last request.
+    pub last_seen: u32,
+    /// The agent it used most, where that is known.
+    pub agent: Option<String>,
+    /// How many agents it used in its busiest window.
+    pub agents: usize,
+    /// What it is: the class of the latest window that was decided.
+    pub class: Class,
+    /// What kind of crawler.
+    pub kind: Option<Kind>,
+    /// How sure, from 0.5 to 1.
+    pub confidence: f64,
+    /// The rule or family that decided.
+    pub decided_by: Option<&'static str>,
+    /// The evidence of the window that decided, strongest first.
+    pub evidence: Vec<Evidence>,
+    /// People and a crawler share this source.
+    pub mixed: bool,
+    /// Why it is undecided.
+    pub cause: Option<Cause>,
+    /// One verdict for each window it was seen in.
+    pub windows: Vec<WindowReport>,
+}
+
+/// A source's verdict in one window.
+#[derive(Debug, Clone)]
+pub struct WindowReport {
+    /// First second of the window.
+    pub start: u32,
+    /// First second after it.
+    pub end: u32,
+    /// Requests in it.
+    pub requests: u64,
+    /// Page requests in it.
+    pub pages: u64,
+    /// What the source is in it.
+    pub class: Class,
+    /// What kind of crawler.
+    pub kind: Option<Kind>,
+    /// Sum of evidence in decibans.
+    pub decibans: f64,
+    /// How sure.
+    pub confidence: f64,
+    /// The rule or family that decided.
+    pub decided_by: Option<&'static str>,
+    /// How the header heuristics voted.
+    pub votes: Votes,
+    /// Why it is undecided.
+    pub cause: Option<Cause>,
+}
+
+impl Report {
+    /// Totals of one class.
+    pub fn total(&self, class: Class) -> Totals {
+        self.totals[class as usize]
+    }
+
+    /// Totals of everything.
+    pub fn all(&self) -> Totals {
+        let mut all = Totals::default();
+        self.totals.iter().for_each(|totals| all.absorb(*totals));
+        all
+    }
+}

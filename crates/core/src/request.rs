@@ -1,0 +1,205 @@
+//! One HTTP request, normalised, however it was seen: the value every later stage starts from.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::net::Ipv6Addr;
+
+/// An optional part of a request. That a field was not logged, was empty, or had a value are three different facts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Field<'a> {
+    /// The log format has no such field.
+    #[default]
+    NotLogged,
+    /// The field was logged and empty (or `-`).
+    Empty,
+    /// The field had this value.
+    Value(&'a [u8]),
+}
+
+impl<'a> Field<'a> {
+    /// A logged field: `-` and nothing at all both mean empty.
+    pub fn logged(bytes: &'a [u8]) -> Field<'a> {
+        match bytes {
+            b"" | b"-" => Field::Empty,
+            _ => Field::Value(bytes),
+        }
+    }
+
+    /// The value, if there is one.
+    pub fn value(self) -> Option<&'a [u8]> {
+        match self {
+            Field::Value(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
+/// One request as its log line tells it. Borrows the line's bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Request<'a> {
+    /// Who sent it, as written: an address, a host name or an opaque token.
+    pub source: &'a [u8],
+    /// Seconds since 1970, UTC.
+    pub time: u32,
+    /// `GET`, `POST`, …
+    pub method: &'a [u8],
+    /// Path and query as sent.
+    pub target: &'a [u8],
+    /// Answer's status.
+    pub status: u16,
+    /// Bytes sent to the client.
+    pub bytes: u64,
+    /// The `Referer` header.
+    pub referrer: Field<'a>,
+    /// The `User-Agent` header.
+    pub agent: Field<'a>,
+    /// The session cookie's value.
+    pub session: Field<'a>,
+    /// The site asked for, where one log serves several.
+    pub host: Field<'a>,
+    /// The signed-in user.
+    pub user: Field<'a>,
+    /// How long the answer took, in microseconds.
+    pub duration_us: Option<u64>,
+}
+
+/// Whom we judge: an IPv4 address, an IPv6 /64 network, or an opaque token (a host name, a pseudonym).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Source {
+    /// Which kind of name `value` is.
+    pub kind: SourceKind,
+    /// Address bits, network bits, or the token's keyed hash.
+    pub value: u64,
+}
+
+/// The kinds of [`Source`], in the order they are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum SourceKind {
+    /// An IPv4 address.
+    V4 = 0,
+    /// The upper half of an IPv6 address.
+    V6 = 1,
+    /// Anything else.
+    Token = 2,
+}
+
+impl SourceKind {
+    /// The kind stored as two bits.
+    pub fn from_bits(bits: u8) -> SourceKind {
+        match bits {
+            0 => SourceKind::V4,
+            1 => SourceKind::V6,
+            _ => SourceKind::Token,
+        }
+    }
+}
+
+impl Source {
+    /// The source an address names, or `None` for anything that is not an address.
+    ///
+    /// Ports and brackets are dropped and IPv4 inside IPv6 is IPv4, so that one client has one name.
+    pub fn from_address(text: &[u8]) -> Option<Source> {
+        if let Some(value) = ipv4(text) {
+            return Some(Source {
+                kind: SourceKind::V4,
+                value: u64::from(value),
+            });
+        }
+        let text = std::str::from_utf8(text).ok()?;
+        let bare = match text.strip_prefix('[') {
+            Some(rest) => rest.split(']').next()?,
+            None if text.matches(':').count() == 1 => text.split(':').next()?,
+            None => text.split('%').next()?,
+        };
+        if let Ok(address) = bare.parse::<Ipv4Addr>() {
+            return Some(Source {
+                kind: SourceKind::V4,
+                value: u64::from(u32::from(address)),
+            });
+        }
+        let address: Ipv6Addr = bare.parse().ok()?;
+        Some(match address.to_ipv4_mapped() {
+            Some(address) => Source {
+                kind: SourceKind::V4,
+                value: u64::from(u32::from(address)),
+            },
+            None => Source {
+                kind: SourceKind::V6,
+                value: (u128::from(address) >> 64) as u64,
+            },
+        })
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            SourceKind::V4 => write!(out, "{}", Ipv4Addr::from(self.value as u32)),
+            SourceKind::V6 => write!(out, "{}/64", Ipv6Addr::from(u128::from(self.value) << 64)),
+            SourceKind::Token => write!(out, "token-{:016x}", self.value),
+        }
+    }
+}
+
+/// Dotted decimal without leading zeros, by hand: this runs once a line.
+fn ipv4(text: &[u8]) -> Option<u32> {
+    let (mut address, mut octet, mut digits, mut dots) = (0_u32, 0_u32, 0, 0);
+    for &byte in text {
+        match byte {
+            b'0'..=b'9' if digits < 3 && !(digits == 1 && octet == 0) => {
+                octet = octet * 10 + u32::from(byte - b'0');
+                digits += 1;
+            }
+            b'.' if digits > 0 && dots < 3 => {
+                address = address << 8 | octet;
+                (octet, digits, dots) = (0, 0, dots + 1);
+            }
+            _ => return None,
+        }
+        if octet > 255 {
+            return None;
+        }
+    }
+    (dots == 3 && digits > 0).then_some(address << 8 | octet)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Option<&str>) {
+        let found = Source::from_address(text.as_bytes()).map(|source| source.to_string());
+        assert_eq!(found.as_deref(), expected, "{text}");
+    }
+
+    #[test]
+    fn one_client_has_one_name() {
+        check("192.0.2.7", Some("192.0.2.7"));
+        check("192.0.2.7:5678", Some("192.0.2.7"));
+        check("::ffff:192.0.2.7", Some("192.0.2.7"));
+        check("[2001:db8:1:2::9]:80", Some("2001:db8:1:2::/64"));
+        check("2001:db8:1:2:3:4:5:6", Some("2001:db8:1:2::/64"));
+        check("fe80::1%eth0", Some("fe80::/64"));
+    }
+
+    #[test]
+    fn what_is_no_address_is_a_token() {
+        for text in [
+            "",
+            "-",
+            "010.0.0.1",
+            "0x7f.1",
+            "127.1",
+            "1.2.3.4.5",
+            "1.2.3.256",
+            "crawl.example.com",
+            "unknown",
+            "1.2.3.",
+            "....",
+            "\u{202e}",
+        ] {
+            check(text, None);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Settings: what the file says ([`Options`]), and the checked values the code sees ([`Settings`]).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::detectors::Detector;
+use crate::detectors::SPECS;
+use crate::format::DEFAULT_SESSION_COOKIES;
+use crate::profile::BIN_SECONDS;
+use crate::profile::DEFAULT_LISTINGS;
+use crate::verdict::Weights;
+
+/// The settings file. Every default is written down in [`Settings::manual`].
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Options {
+    window_days: Option<Spanned<f64>>,
+    min_requests: Option<u64>,
+    time_jump_days: Option<Spanned<f64>>,
+    hash_key: Option<u64>,
+    session_cookies: Option<Vec<String>>,
+    listings: Option<Spanned<Vec<String>>>,
+    detectors: BTreeMap<Spanned<String>, Spanned<toml::Table>>,
+}
+
+/// Checked settings.
+pub struct Settings {
+    /// Length of a window.
+    pub window_seconds: u32,
+    /// Users with fewer requests are only counted.
+    pub min_requests: u64,
+    /// A line further than this from both its neighbours is left out.
+    pub time_jump_seconds: u32,
+    /// Key of the hashes inside the sketches.
+    pub hash_key: u64,
+    /// Cookies that carry a session.
+    pub session_cookies: Vec<String>,
+    /// Texts by which listing and search pages are recognised.
+    pub listings: Vec<String>,
+    /// The detectors in the order of [`SPECS`].
+    pub detectors: Vec<Box<dyn Detector>>,
+    /// Weights of the verdict.
+    pub weights: Weights,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Settings")
+            .field("window_seconds", &self.window_seconds)
+            .field("min_requests", &self.min_requests)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings::parse("").expect("an empty file means the defaults")
+    }
+}
+
+/// The longest window: its half hours must fit 16 bits.
+const WINDOW_SECONDS_MAX: u32 = 366 * 86_400;
+
+impl Settings {
+    /// Reads a settings file. All errors are collected, each as `line N: what`.
+    pub fn parse(text: &str) -> Result<Settings, Vec<String>> {
+        let at = |offset: usize| {
+            format!(
+                "line {}",
+                1 + text[..offset.min(text.len())].matches('\n').count()
+            )
+        };
+        let options: Options = toml::from_str(text).map_err(|error| {
+            vec![format!(
+                "{}: {}",
+                error
+                    .span()
+                    .map_or("the file".to_owned(), |span| at(span.start)),
+                error.message()
+            )]
+        })?;
+        let mut errors = Vec::new();
+        let mut seconds = |days: &Option<Spanned<f64>>, name: &str, default: f64, max: u32| {
+            let days = days.as_ref();
+            let value = days.map_or(default, |days| *days.as_ref()) * 86_400.0;
+            if value.is_finite() && (f64::from(BIN_SECONDS)..=f64::from(max)).contains(&value) {
+                return value as u32;
+            }
+            errors.push(format!(
+                "{}: {name} must lie between {:.4} and {} days",
+                days.map_or_else(String::new, |days| at(days.span().start)),
+                f64::from(BIN_SECONDS) / 86_400.0,
+                max / 86_400
+            ));
+            max
+        };
+        let window_seconds = seconds(&options.window_days, "window_days", 5.0, WINDOW_SECONDS_MAX);
+        let time_jump_seconds = seconds(
+            &options.time_jump_days,
+            "time_jump_days",
+            1.0,
+            WINDOW_SECONDS_MAX,
+        );
+        let detectors = build_detectors(options.detectors, &at, &mut errors);
+        let listings = options.listings.map_or_else(
+            || DEFAULT_LISTINGS.map(str::to_owned).to_vec(),
+            Spanned::into_inner,
+        );
+        if listings.iter().any(String::is_empty) || listings.len() > 1000 {
+            errors.push("listings: an empty text would match every referrer, and more than 1000 are not taken".to_owned());
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(Settings {
+            window_seconds,
+            min_requests: options.min_requests.unwrap_or(100),
+            time_jump_seconds,
+            hash_key: options.hash_key.unwrap_or(0x0ca7_71e6),
+            session_cookies: options
+                .session_cookies
+                .unwrap_or_else(|| DEFAULT_SESSION_COOKIES.map(str::to_owned).to_vec()),
+            listings,
+            detectors,
+            weights: Weights::default(),
+        })
+    }
+
+    /// The documented defaults, as a settings file.
+    pub fn manual() -> String {
+        let list = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| format!("{name:?}"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let mut out = format!(
+            "# Cattlegrid's settings with their defaults. Every line can be left out.\n\n\
+             # Length of the windows in which sources are judged, in days. Windows follow each other from the first midnight (UTC).\n\
+             window_days = 5.0\n\
+             # Users, and sources without any evidence, are listed from this many requests on; all others are only counted.\n\
+             min_requests = 100\n\
+             # A line this many days away from both its neighbours is left out as a jump of the clock.\n\
+             time_jump_days = 1.0\n\
+             # Key of the hashes in sketches. Set your own where visitors could know this one.\n\
+             hash_key = {}\n\
+             # Cookies that carry a session, for logs with a Cookie field.\n\
+             session_cookies = [{}]\n\
+             # A referrer with one of these texts behind its host is a listing or search page.\n\
+             listings = [{}]\n",
+            0x0ca7_71e6,
+            list(&DEFAULT_SESSION_COOKIES),
+            list(&DEFAULT_LISTINGS)
+        );
+        for spec in &SPECS {
+            out += "\n";
+            out += &spec.settings_manual();
+        }
+        out
+    }
+}
+
+fn build_detectors(
+    mut tables: BTreeMap<Spanned<String>, Spanned<toml::Table>>,
+    at: &dyn Fn(usize) -> String,
+    errors: &mut Vec<String>,
+) -> Vec<Box<dyn Detector>> {
+    let mut detectors = Vec::new();
+    for spec in &SPECS {
+        let known = tables
+            .keys()
+            .find(|name| name.as_ref() == spec.name)
+            .cloned();
+        let (place, table) = match known.and_then(|name| tables.remove_entry(&name)) {
+            Some((name, table)) => (at(name.span().start), table.into_inner()),
+            None => (String::new(), toml::Table::new()),
+        };
+        match spec.build(table) {
+            Ok(detector) => detectors.push(detector),
+            Err(error) => errors.push(format!("{place}: [detectors.{}]: {error}", spec.name)),
+        }
+    }
+    for name in tables.keys() {
+        let names: Vec<&str> = SPECS.iter().map(|spec| spec.name).collect();
+        errors.push(format!(
+            "{}: there is no detector '{}'; known: {}",
+            at(name.span().start),
+            name.as_ref(),
+            names.join(", ")
+        ));
+    }
+    detectors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_is_a_settings_file_with_the_defaults() {
+        let shown = Settings::parse(&Settings::manual()).unwrap();
+        let defaults = Settings::default();
+        assert_eq!(
+            (
+                shown.window_seconds,
+                shown.min_requests,
+                shown.time_jump_seconds,
+                shown.hash_key,
+                shown.session_cookies,
+                shown.listings
+            ),
+            (
+                defaults.window_seconds,
+                defaults.min_requests,
+                defaults.time_jump_seconds,
+                defaults.hash_key,
+                defaults.session_cookies,
+                defaults.listings
+            )
+        );
+    }
+
+    #[test]
+    fn errors_name_their_line_and_come_together() {
+        let check = |text: &str, expected: &[&str]| {
+            let errors = Settings::parse(text).unwrap_err();
+            assert_eq!(errors.len(), expected.len(), "{errors:?}");
+            errors
+                .iter()
+                .zip(expected)
+                .for_each(|(error, expected)| assert!(error.contains(expected), "{error}"));
+        };
+        check(
+            "\nwindow_days = 0",
+            &["line 2: window_days must lie between"],
+        );
+        check("windw_days = 1", &["line 1: unknown field `windw_days`"]);
+        check(
+            "\n[detectors.high_error_rate]\npages = 3\n[detectors.nonsense]\n",
+            &[
+                "line 2: [detectors.high_error_rate]: unknown field `pages`",
+                "line 4: there is no detector 'nonsense'",
+            ],
+        );
+        check("window_days = nan", &["window_days"]);
+        check("min_requests = \"x\"", &["line 1: invalid type"]);
+    }
+}

@@ -1,0 +1,162 @@
+//! A stream of bytes cut into blocks of whole lines.
+
+use std::io;
+use std::io::Read;
+
+use crate::open::fill;
+
+/// Size of a block, and so the most that is kept of a line without end.
+pub const BLOCK_BYTES: usize = 1 << 20;
+
+/// Bytes of a line without end that are kept as an example.
+const EXAMPLE_BYTES: usize = 300;
+
+/// Cuts a reader into blocks.
+pub(crate) struct Blocks<R> {
+    reader: R,
+    /// The beginning of a line whose end is in the next block.
+    carry: Vec<u8>,
+    ended: bool,
+}
+
+/// Lines that did not fit a block: how many, and the beginning of the first.
+pub(crate) type LongLines = (u64, Vec<u8>);
+
+impl<R: Read> Blocks<R> {
+    pub(crate) fn new(reader: R) -> Blocks<R> {
+        Blocks {
+            reader,
+            carry: Vec::new(),
+            ended: false,
+        }
+    }
+
+    /// Fills `buffer` with whole lines. `None` at the end of the input. After an error the lines before it have been given.
+    pub(crate) fn next(&mut self, buffer: &mut Vec<u8>) -> (Option<LongLines>, Option<io::Error>) {
+        let mut long_lines = (0, Vec::new());
+        while !self.ended {
+            buffer.clear();
+            buffer.append(&mut self.carry);
+            let carried = buffer.len();
+            buffer.resize(BLOCK_BYTES, 0);
+            let (length, error) = match fill_known(&mut self.reader, &mut buffer[carried..]) {
+                (length, None) => (carried + length, None),
+                (length, Some(error)) => (carried + length, Some(error)),
+            };
+            buffer.truncate(length);
+            self.ended = length < BLOCK_BYTES || error.is_some();
+            match memchr::memrchr(b'\n', buffer) {
+                _ if self.ended => {}
+                Some(newline) => {
+                    self.carry.extend_from_slice(&buffer[newline + 1..]);
+                    buffer.truncate(newline + 1);
+                }
+                None => {
+                    long_lines.0 += 1;
+                    if long_lines.1.is_empty() {
+                        long_lines.1.extend_from_slice(&buffer[..EXAMPLE_BYTES]);
+                    }
+                    self.drop_line(buffer);
+                    continue;
+                }
+            }
+            if !buffer.is_empty() || long_lines.0 > 0 {
+                return (Some(long_lines), error);
+            }
+            if error.is_some() {
+                return (None, error);
+            }
+        }
+        buffer.clear();
+        ((long_lines.0 > 0).then_some(long_lines), None)
+    }
+
+    /// Passes over the rest of a line that fills the whole block; what follows it is carried over.
+    fn drop_line(&mut self, buffer: &mut [u8]) {
+        loop {
+            match fill(&mut self.reader, buffer) {
+                Ok(length) => {
+                    if let Some(newline) = memchr::memchr(b'\n', &buffer[..length]) {
+                        self.carry.extend_from_slice(&buffer[newline + 1..length]);
+                        return;
+                    }
+                    if length < buffer.len() {
+                        self.ended = true;
+                        return;
+                    }
+                }
+                Err(_) => {
+                    self.ended = true;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Like [`fill`], but what was read before an error is not lost.
+fn fill_known(reader: &mut impl Read, buffer: &mut [u8]) -> (usize, Option<io::Error>) {
+    let mut length = 0;
+    while length < buffer.len() {
+        match reader.read(&mut buffer[length..]) {
+            Ok(0) => break,
+            Ok(more) => length += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (length, Some(error)),
+        }
+    }
+    (length, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(input: &[u8]) -> (Vec<u8>, u64) {
+        let mut blocks = Blocks::new(input);
+        let (mut out, mut long) = (Vec::new(), 0);
+        let mut buffer = Vec::new();
+        while let (Some(long_lines), _) = blocks.next(&mut buffer) {
+            assert!(buffer.len() <= BLOCK_BYTES);
+            out.extend_from_slice(&buffer);
+            long += long_lines.0;
+        }
+        (out, long)
+    }
+
+    #[test]
+    fn nothing_is_lost_at_the_seams() {
+        let mut input = Vec::new();
+        for number in 0..200_000 {
+            input.extend_from_slice(
+                format!("line {number} {}\n", "x".repeat(number % 40)).as_bytes(),
+            );
+        }
+        input.extend_from_slice(b"the last has no newline");
+        assert_eq!(cut(&input), (input, 0));
+        assert_eq!(cut(b""), (Vec::new(), 0));
+        assert_eq!(cut(b"\n"), (b"\n".to_vec(), 0));
+    }
+
+    #[test]
+    fn a_line_without_end_is_passed_over() {
+        for length in [
+            BLOCK_BYTES - 1,
+            BLOCK_BYTES,
+            BLOCK_BYTES + 1,
+            3 * BLOCK_BYTES + 17,
+        ] {
+            let mut input = b"before\n".to_vec();
+            input.extend(std::iter::repeat_n(b'a', length));
+            input.extend_from_slice(b"\nafter\n");
+            let (out, long) = cut(&input);
+            let kept = out.len() == input.len();
+            assert!(
+                kept == (long == 0) && (kept || out == b"before\nafter\n"),
+                "{length}: {} {long}",
+                out.len()
+            );
+            assert_eq!(kept, length < BLOCK_BYTES, "{length}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Log files as blocks of whole lines: found, opened, decompressed, put in order of time and cut.
+//!
+//! [`plan`] looks at the beginning of every input; [`Plan::read`] then reads them one after the other. What cannot be
+//! read is a [`Problem`] that names the input and the reason, and never keeps the others from being read.
+
+mod blocks;
+mod find;
+mod open;
+mod plan;
+
+pub use blocks::BLOCK_BYTES;
+pub use plan::Piece;
+pub use plan::Plan;
+pub use plan::Progress;
+pub use plan::plan;
+
+/// An input, or a part of one, that was not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The input's name.
+    pub name: String,
+    /// What is wrong, and what to do.
+    pub what: String,
+}
+
+impl Problem {
+    fn new(name: &str, what: impl Into<String>) -> Problem {
+        Problem {
+            name: name.to_owned(),
+            what: what.into(),
+        }
+    }
+}

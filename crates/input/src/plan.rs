@@ -1,0 +1,201 @@
+//! The order of reading: every input is looked at once, then read in the order of its first request.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+
+use cattlegrid_core::analysis::Block;
+use cattlegrid_core::format::Detection;
+use cattlegrid_core::format::Format;
+use cattlegrid_core::format::Reader;
+use cattlegrid_core::format::detect;
+
+use crate::Problem;
+use crate::blocks::Blocks;
+use crate::find;
+use crate::find::Input;
+use crate::open::Opened;
+use crate::open::compression;
+use crate::open::fill;
+
+/// Bytes of an input that are looked at to tell its format and its first time.
+const LOOK_BYTES: usize = 64 << 10;
+
+/// One input that will be read.
+pub struct Piece {
+    /// Its name.
+    pub name: String,
+    /// Its format.
+    pub format: Arc<Format>,
+    input: Input,
+    /// Standard input cannot be opened twice: what was looked at, and the rest.
+    begun: Option<(Vec<u8>, Opened)>,
+    /// Time of the first request, and its line.
+    first: (u32, Vec<u8>),
+}
+
+/// What will be read, in this order.
+pub struct Plan {
+    /// The inputs.
+    pub pieces: Vec<Piece>,
+    /// Inputs that cannot be read.
+    pub problems: Vec<Problem>,
+    /// Bytes on disk of all inputs, where that is known.
+    pub total_bytes: u64,
+    /// Bytes taken from the disk so far.
+    pub progress: Progress,
+}
+
+/// Counts bytes taken from the disk; can be watched from another thread.
+#[derive(Debug, Clone, Default)]
+pub struct Progress(Arc<AtomicU64>);
+
+impl Progress {
+    /// Bytes taken from the disk so far.
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Finds what the arguments name and looks at the beginning of each. With `format` none is detected.
+pub fn plan(arguments: &[String], format: Option<&Format>) -> Plan {
+    let mut problems = Vec::new();
+    let inputs = find::find(arguments, &mut problems);
+    let mut pieces = Vec::new();
+    let mut total_bytes = 0;
+    for input in inputs {
+        if let Input::File(path) = &input {
+            total_bytes += std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        }
+        let name = input.name();
+        match look(input, format) {
+            Ok(piece) => pieces.push(piece),
+            Err(what) => problems.push(Problem { name, what }),
+        }
+    }
+    // Pieces of one log come in the order of time, whatever the order of the arguments.
+    pieces.sort_by(|a, b| a.first.cmp(&b.first));
+    Plan {
+        pieces,
+        problems,
+        total_bytes,
+        progress: Progress::default(),
+    }
+}
+
+fn look(input: Input, format: Option<&Format>) -> Result<Piece, String> {
+    let mut opened = Opened::open(&input, &Arc::default())?;
+    let mut start = vec![0; LOOK_BYTES];
+    let length =
+        fill(&mut opened, &mut start).map_err(|error| format!("cannot be read: {error}"))?;
+    start.truncate(length);
+    if let Some(twice) = compression(&start) {
+        return Err(format!(
+            "is compressed twice ({twice} inside); unpack it once"
+        ));
+    }
+    if start.is_empty() {
+        return Err("is empty".to_owned());
+    }
+    if start.iter().all(|byte| *byte == 0) {
+        return Err("begins with nothing but NUL bytes: a sparse or damaged file".to_owned());
+    }
+    // A line cut off at the end of the look would count against the right format.
+    let whole = if length == LOOK_BYTES {
+        memchr::memrchr(b'\n', &start).unwrap_or(length)
+    } else {
+        length
+    };
+    let format = match format {
+        Some(format) => format.clone(),
+        None => match detect(&start[..whole]) {
+            Detection::Found(format) => format,
+            Detection::NoLines => return Err("holds no lines".to_owned()),
+            Detection::Unknown(message) => return Err(message),
+        },
+    };
+    let first = first_request(&start[..whole], &format);
+    let name = input.name();
+    let begun = (input == Input::Stdin).then_some((start, opened));
+    Ok(Piece {
+        name,
+        format: Arc::new(format),
+        input,
+        begun,
+        first,
+    })
+}
+
+/// Time and line of the first request; an input whose first lines cannot be read comes last.
+fn first_request(start: &[u8], format: &Format) -> (u32, Vec<u8>) {
+    let mut reader = Reader::new(&[]);
+    for line in start.split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if let Ok(request) = format.read(line, &mut reader) {
+            return (request.time, line.to_vec());
+        }
+    }
+    (u32::MAX, start[..start.len().min(300)].to_vec())
+}
+
+impl Plan {
+    /// Reads everything, one block after the other, into buffers that `room` gives. Stops when `give` says so.
+    pub fn read(
+        self,
+        mut room: impl FnMut() -> Vec<u8>,
+        mut give: impl FnMut(Block) -> bool,
+    ) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for (number, piece) in self.pieces.into_iter().enumerate() {
+            let Piece {
+                name,
+                format,
+                input,
+                begun,
+                ..
+            } = piece;
+            let stream: Box<dyn std::io::Read> = match begun {
+                Some((start, rest)) => {
+                    self.progress
+                        .0
+                        .fetch_add(start.len() as u64, Ordering::Relaxed);
+                    Box::new(std::io::Read::chain(std::io::Cursor::new(start), rest))
+                }
+                None => match Opened::open(&input, &self.progress.0) {
+                    Ok(opened) => Box::new(opened),
+                    Err(what) => {
+                        problems.push(Problem { name, what });
+                        continue;
+                    }
+                },
+            };
+            let mut blocks = Blocks::new(stream);
+            loop {
+                let mut bytes = room();
+                let (lines, error) = blocks.next(&mut bytes);
+                let ended = lines.is_none();
+                if let Some(long_lines) = lines
+                    && !give(Block {
+                        piece: number as u32,
+                        format: Arc::clone(&format),
+                        bytes,
+                        long_lines,
+                    })
+                {
+                    return problems;
+                }
+                if let Some(error) = error {
+                    problems.push(Problem {
+                        name: name.clone(),
+                        what: format!("is damaged; what came before was read: {error}"),
+                    });
+                    break;
+                }
+                if ended {
+                    break;
+                }
+            }
+        }
+        problems
+    }
+}

@@ -1,0 +1,279 @@
+//! The report as JSON, by the schema in `docs/schema/analyze.json`. Equal reports give equal bytes.
+
+use std::io;
+use std::io::Write;
+
+use cattlegrid_core::Report;
+use cattlegrid_core::report::SourceReport;
+use cattlegrid_core::report::Totals;
+use cattlegrid_core::report::WindowReport;
+use cattlegrid_core::text::printable;
+use cattlegrid_core::verdict::Cause;
+use cattlegrid_core::verdict::Class;
+use cattlegrid_core::verdict::Evidence;
+use cattlegrid_core::verdict::Votes;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Map;
+use serde_json::Value;
+
+/// Writes the report as one JSON document.
+pub fn write_json(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    let mut out = io::BufWriter::with_capacity(1 << 16, out);
+    serde_json::to_writer(&mut out, &Document::of(report))?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    lines: LinesJson,
+    first_seen: Option<String>,
+    last_seen: Option<String>,
+    window_seconds: u32,
+    min_requests: u64,
+    totals: TotalsByClass,
+    undecided: Vec<UndecidedJson>,
+    mixed_sources: u64,
+    not_logged: &'a [&'static str],
+    #[serde(serialize_with = "each_source")]
+    sources: &'a [SourceReport],
+    groups: [(); 0],
+    campaigns: [(); 0],
+}
+
+#[derive(Serialize)]
+struct LinesJson {
+    read: u64,
+    parsed: u64,
+    blank: u64,
+    skipped: Vec<SkippedJson>,
+}
+
+#[derive(Serialize)]
+struct SkippedJson {
+    reason: &'static str,
+    count: u64,
+    example: String,
+}
+
+#[derive(Serialize)]
+struct TotalsByClass {
+    all: TotalsJson,
+    user: TotalsJson,
+    crawler: TotalsJson,
+    automated: TotalsJson,
+    undecided: TotalsJson,
+}
+
+#[derive(Serialize)]
+struct TotalsJson {
+    sources: u64,
+    requests: u64,
+    pages: u64,
+    bytes: u64,
+}
+
+impl TotalsJson {
+    fn of(totals: Totals) -> TotalsJson {
+        TotalsJson {
+            sources: totals.sources,
+            requests: totals.requests,
+            pages: totals.pages,
+            bytes: totals.bytes,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct UndecidedJson {
+    cause: &'static str,
+    sources: u64,
+    requests: u64,
+}
+
+#[derive(Serialize)]
+struct SourceJson<'a> {
+    source: &'a str,
+    requests: u64,
+    pages: u64,
+    bytes: u64,
+    first_seen: String,
+    last_seen: String,
+    agent: Option<&'a str>,
+    agents: usize,
+    class: &'static str,
+    kind: Option<&'static str>,
+    confidence: f64,
+    decided_by: Option<&'static str>,
+    cause: Option<&'static str>,
+    evidence: Vec<EvidenceJson<'a>>,
+    campaign: Option<u64>,
+    mixed: bool,
+    windows: Vec<WindowJson>,
+}
+
+#[derive(Serialize)]
+struct EvidenceJson<'a> {
+    detector: &'static str,
+    points_to: &'static str,
+    weight: f64,
+    why: &'a str,
+    values: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+struct WindowJson {
+    start: String,
+    end: String,
+    requests: u64,
+    pages: u64,
+    class: &'static str,
+    kind: Option<&'static str>,
+    decibans: f64,
+    confidence: f64,
+    decided_by: Option<&'static str>,
+    votes: VotesJson,
+    cause: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct VotesJson {
+    former: Option<&'static str>,
+    new: Option<&'static str>,
+    combined: Option<&'static str>,
+}
+
+impl<'a> Document<'a> {
+    fn of(report: &'a Report) -> Document<'a> {
+        let total = |class: Class| TotalsJson::of(report.total(class));
+        let skipped = report.lines.skipped.iter().map(|skipped| SkippedJson {
+            reason: skipped.reason.name(),
+            count: skipped.count,
+            example: printable(&skipped.example),
+        });
+        let undecided = Cause::ALL.into_iter().zip(report.undecided);
+        Document {
+            schema: "cattlegrid/analyze/1",
+            lines: LinesJson {
+                read: report.lines.read,
+                parsed: report.lines.parsed,
+                blank: report.lines.blank,
+                skipped: skipped.collect(),
+            },
+            first_seen: report.span.map(|(first, _)| time(first)),
+            last_seen: report.span.map(|(_, last)| time(last)),
+            window_seconds: report.window_seconds,
+            min_requests: report.min_requests,
+            totals: TotalsByClass {
+                all: TotalsJson::of(report.all()),
+                user: total(Class::User),
+                crawler: total(Class::Crawler),
+                automated: total(Class::Automated),
+                undecided: total(Class::Undecided),
+            },
+            undecided: undecided
+                .map(|(cause, totals)| UndecidedJson {
+                    cause: cause.name(),
+                    sources: totals.sources,
+                    requests: totals.requests,
+                })
+                .collect(),
+            mixed_sources: report.mixed,
+            not_logged: &report.not_logged,
+            sources: &report.sources,
+            groups: [],
+            campaigns: [],
+        }
+    }
+}
+
+/// Sources are turned into JSON one at a time: there may be millions.
+fn each_source<S: serde::Serializer>(
+    sources: &&[SourceReport],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(sources.iter().map(SourceJson::of))
+}
+
+impl<'a> SourceJson<'a> {
+    fn of(source: &'a SourceReport) -> SourceJson<'a> {
+        SourceJson {
+            source: &source.source,
+            requests: source.requests,
+            pages: source.pages,
+            bytes: source.bytes,
+            first_seen: time(source.first_seen),
+            last_seen: time(source.last_seen),
+            agent: source.agent.as_deref(),
+            agents: source.agents,
+            class: source.class.name(),
+            kind: source.kind.map(|kind| kind.name()),
+            confidence: rounded(source.confidence),
+            decided_by: source.decided_by,
+            cause: source.cause.map(Cause::name),
+            evidence: source.evidence.iter().map(EvidenceJson::of).collect(),
+            campaign: None,
+            mixed: source.mixed,
+            windows: source.windows.iter().map(WindowJson::of).collect(),
+        }
+    }
+}
+
+impl<'a> EvidenceJson<'a> {
+    fn of(evidence: &'a Evidence) -> EvidenceJson<'a> {
+        let values = evidence
+            .values
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Value::from(rounded(*value))));
+        EvidenceJson {
+            detector: evidence.detector,
+            points_to: evidence.toward.name(),
+            weight: evidence.weight,
+            why: &evidence.why,
+            values: values.collect(),
+        }
+    }
+}
+
+impl WindowJson {
+    fn of(window: &WindowReport) -> WindowJson {
+        WindowJson {
+            start: time(window.start),
+            end: time(window.end),
+            requests: window.requests,
+            pages: window.pages,
+            class: window.class.name(),
+            kind: window.kind.map(|kind| kind.name()),
+            decibans: rounded(window.decibans),
+            confidence: rounded(window.confidence),
+            decided_by: window.decided_by,
+            votes: VotesJson::of(window.votes),
+            cause: window.cause.map(Cause::name),
+        }
+    }
+}
+
+impl VotesJson {
+    fn of(votes: Votes) -> VotesJson {
+        let name =
+            |vote: Option<bool>| vote.map(|crawler| if crawler { "crawler" } else { "user" });
+        VotesJson {
+            former: name(votes.former),
+            new: name(votes.new),
+            combined: name(votes.combined),
+        }
+    }
+}
+
+/// RFC 3339, UTC.
+fn time(seconds: u32) -> String {
+    Timestamp::from_second(i64::from(seconds))
+        .map_or_else(|_| String::new(), |time| time.to_string())
+}
+
+/// Four decimals say all there is to say about a share.
+fn rounded(value: f64) -> f64 {
+    (value * 10_000.0).round() / 10_000.0
+}

@@ -1,0 +1,298 @@
+//! The report as a page of text that is read in ten seconds.
+
+use std::fmt::Write as _;
+use std::io;
+use std::io::Write;
+
+use cattlegrid_core::Report;
+use cattlegrid_core::report::SourceReport;
+use cattlegrid_core::report::Totals;
+use cattlegrid_core::text::printable;
+use cattlegrid_core::text::shorten;
+use cattlegrid_core::verdict::Cause;
+use cattlegrid_core::verdict::Class;
+use jiff::Timestamp;
+
+/// How much is shown.
+#[derive(Debug, Clone)]
+pub struct TextOptions {
+    /// Sources in each list.
+    pub top: usize,
+    /// Columns of the screen.
+    pub width: usize,
+    /// Names of the pieces of the log, for the places of lines that were left out.
+    pub pieces: Vec<String>,
+}
+
+/// Writes the summary.
+pub fn write_text(report: &Report, options: &TextOptions, out: &mut impl Write) -> io::Result<()> {
+    let mut page = String::new();
+    // Writing to a String cannot fail.
+    let _ = summary(report, options, &mut page);
+    out.write_all(page.as_bytes())
+}
+
+fn summary(report: &Report, options: &TextOptions, page: &mut String) -> std::fmt::Result {
+    let all = report.all();
+    let Some((first, last)) = report.span else {
+        writeln!(page, "No requests in {} lines.", count(report.lines.read))?;
+        return left_out(report, options, page);
+    };
+    writeln!(
+        page,
+        "{} requests from {} sources, {} to {} UTC",
+        count(all.requests),
+        count(all.sources),
+        minute(first),
+        minute(last)
+    )?;
+    writeln!(page)?;
+    totals(report, all, page)?;
+    let crawlers = report
+        .sources
+        .iter()
+        .filter(|source| source.class == Class::Crawler);
+    list("Top crawlers", crawlers, options, page)?;
+    let automated = report
+        .sources
+        .iter()
+        .filter(|source| source.class == Class::Automated);
+    list(
+        "Top automated programs (monitors, previews, feed readers)",
+        automated,
+        &TextOptions {
+            top: options.top.min(3),
+            ..options.clone()
+        },
+        page,
+    )?;
+    undecided(report, options, page)?;
+    left_out(report, options, page)
+}
+
+fn totals(report: &Report, all: Totals, page: &mut String) -> std::fmt::Result {
+    writeln!(
+        page,
+        "  {:<10} {:>11} {:>13} {:>6} {:>13} {:>6} {:>10}",
+        "", "sources", "requests", "", "pages", "", "traffic"
+    )?;
+    let names = [
+        ("people", Class::User),
+        ("crawlers", Class::Crawler),
+        ("automated", Class::Automated),
+        ("undecided", Class::Undecided),
+    ];
+    let row = |name: &str, totals: Totals, page: &mut String| {
+        writeln!(
+            page,
+            "  {:<10} {:>11} {:>13} {:>6} {:>13} {:>6} {:>10}",
+            name,
+            count(totals.sources),
+            count(totals.requests),
+            share(totals.requests, all.requests),
+            count(totals.pages),
+            share(totals.pages, all.pages),
+            size(totals.bytes)
+        )
+    };
+    for (name, class) in names {
+        row(name, report.total(class), page)?;
+    }
+    let mut without = report.total(Class::User);
+    without.absorb(report.total(Class::Undecided));
+    row("all", all, page)?;
+    row("without crawlers and automated:", without, page)
+}
+
+fn list<'a>(
+    title: &str,
+    sources: impl Iterator<Item = &'a SourceReport> + Clone,
+    options: &TextOptions,
+    page: &mut String,
+) -> std::fmt::Result {
+    let number = sources.clone().count();
+    if number == 0 {
+        return Ok(());
+    }
+    writeln!(
+        page,
+        "\n{title} ({} of {})",
+        count(number.min(options.top) as u64),
+        count(number as u64)
+    )?;
+    for source in sources.take(options.top) {
+        let kind = source
+            .kind
+            .map_or(String::new(), |kind| format!("{}, ", kind.name()));
+        let mixed = if source.mixed {
+            ", mixed with people"
+        } else {
+            ""
+        };
+        let head = format!(
+            "  {:>10}  {:<24} {kind}{:.0} % sure{mixed}",
+            count(source.requests),
+            shorten(&source.source, 40),
+            100.0 * source.confidence
+        );
+        writeln!(page, "{}", shorten(&head, options.width))?;
+        for evidence in source.evidence.iter().take(3) {
+            let sign = if evidence.weight < 0.0 { "but " } else { "" };
+            writeln!(
+                page,
+                "{:14}{}",
+                "",
+                shorten(
+                    &format!("{sign}{}", evidence.why),
+                    options.width.saturating_sub(14)
+                )
+            )?;
+        }
+        if let Some(agent) = &source.agent
+            && source.decided_by != Some("declared_robot")
+        {
+            writeln!(
+                page,
+                "{:14}{}",
+                "",
+                shorten(&format!("as {agent}"), options.width.saturating_sub(14))
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn undecided(report: &Report, options: &TextOptions, page: &mut String) -> std::fmt::Result {
+    let total = report.total(Class::Undecided);
+    if total.sources == 0 {
+        return Ok(());
+    }
+    writeln!(
+        page,
+        "\nCould not be judged: {} sources with {} requests",
+        count(total.sources),
+        count(total.requests)
+    )?;
+    for (cause, totals) in Cause::ALL
+        .into_iter()
+        .zip(report.undecided)
+        .filter(|(_, totals)| totals.sources > 0)
+    {
+        let line = format!(
+            "  {:>10} sources {:>11} requests: {}",
+            count(totals.sources),
+            count(totals.requests),
+            cause.explain()
+        );
+        writeln!(page, "{}", shorten(&line, options.width.max(120)))?;
+    }
+    if !report.not_logged.is_empty() {
+        writeln!(
+            page,
+            "  The log has no {}: logging it would let more be judged.",
+            report.not_logged.join(", no ")
+        )?;
+    }
+    Ok(())
+}
+
+fn left_out(report: &Report, options: &TextOptions, page: &mut String) -> std::fmt::Result {
+    let lines = &report.lines;
+    let skipped: u64 = lines.skipped.iter().map(|skipped| skipped.count).sum();
+    if skipped == 0 {
+        return Ok(());
+    }
+    writeln!(
+        page,
+        "\nLeft out: {} of {} lines",
+        count(skipped),
+        count(lines.read)
+    )?;
+    for skipped in &lines.skipped {
+        writeln!(
+            page,
+            "  {:>10} {}: {}",
+            count(skipped.count),
+            skipped.reason.name(),
+            skipped.reason.explain()
+        )?;
+        let piece = options
+            .pieces
+            .get(skipped.place.0 as usize)
+            .map_or("", String::as_str);
+        let place = if skipped.place.1 == 0 {
+            piece.to_owned()
+        } else {
+            format!("{piece}:{}", skipped.place.1)
+        };
+        let line = format!(
+            "first at {}: {}",
+            printable(place.as_bytes()),
+            printable(&skipped.example)
+        );
+        writeln!(
+            page,
+            "{:14}{}",
+            "",
+            shorten(&line, options.width.saturating_sub(14))
+        )?;
+    }
+    Ok(())
+}
+
+/// A number with separators.
+fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn share(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        String::new()
+    } else {
+        format!("{:.1} %", 100.0 * part as f64 / whole as f64)
+    }
+}
+
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
+    let mut size = bytes as f64;
+    let mut unit = 0;
+    while size >= 1000.0 && unit + 1 < UNITS.len() {
+        size /= 1000.0;
+        unit += 1;
+    }
+    format!("{size:.1} {}", UNITS[unit])
+}
+
+fn minute(seconds: u32) -> String {
+    Timestamp::from_second(i64::from(seconds)).map_or_else(
+        |_| String::new(),
+        |time| time.strftime("%Y-%m-%d %H:%M").to_string(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_easy_to_read() {
+        assert_eq!(
+            [count(0), count(999), count(1000), count(1_234_567)],
+            ["0", "999", "1,000", "1,234,567"]
+        );
+        assert_eq!(
+            [size(999), size(1000), size(2_500_000_000)],
+            ["999.0 B", "1.0 KB", "2.5 GB"]
+        );
+        assert_eq!(share(1, 3), "33.3 %");
+    }
+}
