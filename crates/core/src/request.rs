@@ -144,24 +144,35 @@ impl fmt::Display for Source {
 
 /// Dotted decimal without leading zeros, by hand: this runs once a line.
 fn ipv4(text: &[u8]) -> Option<u32> {
-    let (mut address, mut octet, mut digits, mut dots) = (0_u32, 0_u32, 0, 0);
-    for &byte in text {
-        match byte {
-            b'0'..=b'9' if digits < 3 && !(digits == 1 && octet == 0) => {
-                octet = octet * 10 + u32::from(byte - b'0');
-                digits += 1;
+    let digit = |at: usize| {
+        text.get(at)
+            .map(|byte| u32::from(byte.wrapping_sub(b'0')))
+            .filter(|digit| *digit < 10)
+    };
+    let (mut address, mut at) = (0, 0);
+    for octet in 0..4 {
+        if octet > 0 {
+            if text.get(at) != Some(&b'.') {
+                return None;
             }
-            b'.' if digits > 0 && dots < 3 => {
-                address = address << 8 | octet;
-                (octet, digits, dots) = (0, 0, dots + 1);
-            }
-            _ => return None,
+            at += 1;
         }
-        if octet > 255 {
+        let mut value = digit(at)?;
+        at += 1;
+        for _ in 0..2 {
+            match digit(at) {
+                Some(_) if value == 0 => return None,
+                Some(next) => value = value * 10 + next,
+                None => break,
+            }
+            at += 1;
+        }
+        if value > 255 {
             return None;
         }
+        address = address << 8 | value;
     }
-    (dots == 3 && digits > 0).then_some(address << 8 | octet)
+    (at == text.len()).then_some(address)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! All profiles of one bucket of sources: the one place a source lives in.
 
+use std::borrow::Cow;
+use std::hash::BuildHasher;
+
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
-use std::hash::BuildHasher;
 
 use crate::profile::BIN_SECONDS;
 use crate::profile::Profile;
@@ -50,7 +51,9 @@ impl Clock {
 #[derive(Debug)]
 pub struct Table {
     index: HashTable<u32>,
-    slots: Vec<Slot>,
+    slots: Slots,
+    /// Slots by source and window, once the table is sealed.
+    order: Vec<u32>,
     hasher: RandomState,
     /// Totals of this table's requests by window.
     sites: Vec<(u32, Site)>,
@@ -120,12 +123,51 @@ impl Single {
     }
 }
 
+/// Slots in chunks: growing never moves or copies one.
+#[derive(Debug, Default)]
+struct Slots {
+    chunks: Vec<Vec<Slot>>,
+}
+
+/// Slots of a chunk, 28 KiB.
+const CHUNK: usize = 512;
+
+impl Slots {
+    fn len(&self) -> usize {
+        self.chunks
+            .last()
+            .map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len())
+    }
+
+    fn get(&self, at: u32) -> &Slot {
+        &self.chunks[at as usize / CHUNK][at as usize % CHUNK]
+    }
+
+    fn get_mut(&mut self, at: u32) -> &mut Slot {
+        &mut self.chunks[at as usize / CHUNK][at as usize % CHUNK]
+    }
+
+    fn push(&mut self, slot: Slot) {
+        if self.chunks.last().is_none_or(|last| last.len() == CHUNK) {
+            self.chunks.push(Vec::with_capacity(CHUNK));
+        }
+        if let Some(last) = self.chunks.last_mut() {
+            last.push(slot);
+        }
+    }
+}
+
+/// Records looked up together, so that the memory of one is fetched while the next is looked up: sources lie scattered
+/// over hundreds of megabytes, and waiting for each in turn took half of the time.
+const BATCH: usize = 16;
+
 impl Table {
     /// An empty table; all tables of one analysis share the hasher.
     pub fn new(hasher: RandomState) -> Table {
         Table {
             index: HashTable::new(),
-            slots: Vec::new(),
+            slots: Slots::default(),
+            order: Vec::new(),
             hasher,
             sites: Vec::new(),
         }
@@ -133,58 +175,87 @@ impl Table {
 
     /// Takes in records of one stream, in their order.
     pub fn fold(&mut self, records: &[Record], stream: u16, clock: &Clock) {
-        for record in records.iter().filter(|record| !record.is_dead()) {
-            let (window, bin) = clock.place(record.time);
-            self.site(window).observe(record);
-            self.observe(record, stream, window, bin, clock);
+        for batch in records.chunks(BATCH) {
+            let mut found = [None; BATCH];
+            for (found, record) in found.iter_mut().zip(batch) {
+                let (window, _) = clock.place(record.time);
+                *found = self.find(record.source(), window);
+            }
+            self.fetch(&found);
+            for (found, record) in found
+                .into_iter()
+                .zip(batch)
+                .filter(|(_, record)| !record.is_dead())
+            {
+                let (window, bin) = clock.place(record.time);
+                self.site(window).observe(record);
+                let place = Place {
+                    stream,
+                    window,
+                    bin,
+                };
+                match found.or_else(|| self.find(record.source(), window)) {
+                    Some(at) => {
+                        let profile = self.slots.get_mut(at).profile(clock);
+                        profile.observe(record, stream, bin, clock.bins as usize);
+                    }
+                    None => self.insert(record, &place, clock),
+                }
+            }
         }
     }
 
-    fn observe(&mut self, record: &Record, stream: u16, window: u32, bin: u16, clock: &Clock) {
+    fn find(&self, source: Source, window: u32) -> Option<u32> {
+        let hash = self.hasher.hash_one((source.value, window));
+        let same = |at: &u32| {
+            let slot = self.slots.get(*at);
+            slot.source == source.value && slot.window == window && slot.kind == source.kind
+        };
+        self.index.find(hash, same).copied()
+    }
+
+    /// Reads a little of each profile without using it: by the time it is needed it is near.
+    fn fetch(&self, found: &[Option<u32>; BATCH]) {
+        let mut sum = 0;
+        for at in found.iter().flatten() {
+            if let Body::Many(profile) = &self.slots.get(*at).body {
+                sum += profile.touch();
+            }
+        }
+        std::hint::black_box(sum);
+    }
+
+    fn insert(&mut self, record: &Record, place: &Place, clock: &Clock) {
         let Table {
             index,
             slots,
             hasher,
             ..
         } = self;
-        let source = record.source();
-        let hash = hasher.hash_one((source.value, window));
-        let same = |at: &u32| {
-            let slot = &slots[*at as usize];
-            slot.source == source.value && slot.window == window && slot.kind == source.kind
-        };
         let rehash = |at: &u32| {
-            let slot = &slots[*at as usize];
+            let slot = slots.get(*at);
             hasher.hash_one((slot.source, slot.window))
         };
-        match index.entry(hash, same, rehash) {
-            Entry::Occupied(at) => {
-                let slot = &mut slots[*at.get() as usize];
-                slot.profile(clock)
-                    .observe(record, stream, bin, clock.bins as usize);
+        let source = record.source();
+        index.insert_unique(
+            hasher.hash_one((source.value, place.window)),
+            slots.len() as u32,
+            rehash,
+        );
+        let body = match Single::of(record, place.stream) {
+            Some(single) => Body::One(single),
+            None => {
+                let mut profile = Box::<Profile>::default();
+                profile.observe(record, place.stream, place.bin, clock.bins as usize);
+                Body::Many(profile)
             }
-            Entry::Vacant(place) => {
-                place.insert(slots.len() as u32);
-                if slots.len() == slots.capacity() {
-                    // All tables grow alike: doubling them all at once would double the memory at its peak.
-                    slots.reserve_exact((slots.len() / 4).max(16));
-                }
-                let body = match Single::of(record, stream) {
-                    Some(single) => Body::One(single),
-                    None => {
-                        let mut profile = Box::<Profile>::default();
-                        profile.observe(record, stream, bin, clock.bins as usize);
-                        Body::Many(profile)
-                    }
-                };
-                slots.push(Slot {
-                    source: source.value,
-                    window,
-                    kind: source.kind,
-                    body,
-                });
-            }
-        }
+        };
+        slots.push(Slot {
+            source: source.value,
+            window: place.window,
+            kind: source.kind,
+            body,
+        });
     }
 
     fn site(&mut self, window: u32) -> &mut Site {
@@ -204,51 +275,46 @@ impl Table {
         &self.sites
     }
 
-    /// How many sources and windows there are.
-    pub fn len(&self) -> usize {
-        self.slots.len()
-    }
-
-    /// True for a table without sources.
-    pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
-    }
-
-    /// Sorts by source and window; the table is only read from here on.
+    /// Puts the windows of each source together; the table is only read from here on.
     pub fn seal(&mut self) {
         self.index = HashTable::new();
-        self.slots
-            .sort_unstable_by_key(|slot| (slot.kind, slot.source, slot.window));
+        self.order = (0..self.slots.len() as u32).collect();
+        // With a single window every source has a single slot, and what is made of them is sorted later.
+        if self.sites.len() > 1 {
+            let Table { order, slots, .. } = self;
+            order.sort_unstable_by_key(|at| {
+                let slot = slots.get(*at);
+                (slot.kind, slot.source, slot.window)
+            });
+        }
     }
 
-    /// Goes through a sealed table, one call for each source with its slots in window order.
+    /// Goes through a sealed table: one call for each source, with its windows in their order.
     pub fn for_each_source(
         &self,
         clock: &Clock,
         mut visit: impl FnMut(Source, &mut dyn Iterator<Item = (u32, &Profile)>),
     ) {
         let mut scratch = Profile::default();
-        let mut visit_one = |slots: &[Slot]| {
+        let key = |at: &u32| {
+            let slot = self.slots.get(*at);
+            (slot.kind, slot.source)
+        };
+        for run in self.order.chunk_by(|a, b| key(a) == key(b)) {
+            let first = self.slots.get(run[0]);
             let source = Source {
-                kind: slots[0].kind,
-                value: slots[0].source,
+                kind: first.kind,
+                value: first.source,
             };
             // The single request of most sources becomes a profile in the one scratch place.
-            if let [
-                Slot {
-                    body: Body::One(single),
-                    source: value,
-                    window,
-                    ..
-                },
-            ] = slots
-            {
-                single.unfold(*value, clock, &mut scratch);
-                visit(source, &mut std::iter::once((*window, &scratch)));
-                return;
+            if let ([_], Body::One(single)) = (run, &first.body) {
+                single.unfold(first.source, clock, &mut scratch);
+                visit(source, &mut std::iter::once((first.window, &scratch)));
+                continue;
             }
-            let profiles: Vec<(u32, std::borrow::Cow<'_, Profile>)> = slots
+            let profiles: Vec<(u32, Cow<'_, Profile>)> = run
                 .iter()
+                .map(|at| self.slots.get(*at))
                 .map(|slot| (slot.window, slot.view(clock)))
                 .collect();
             visit(
@@ -257,11 +323,15 @@ impl Table {
                     .iter()
                     .map(|(window, profile)| (*window, profile.as_ref())),
             );
-        };
-        self.slots
-            .chunk_by(|a, b| (a.kind, a.source) == (b.kind, b.source))
-            .for_each(&mut visit_one);
+        }
     }
+}
+
+/// Where in time a record belongs.
+struct Place {
+    stream: u16,
+    window: u32,
+    bin: u16,
 }
 
 impl Single {
@@ -286,13 +356,13 @@ impl Slot {
         }
     }
 
-    fn view(&self, clock: &Clock) -> std::borrow::Cow<'_, Profile> {
+    fn view(&self, clock: &Clock) -> Cow<'_, Profile> {
         match &self.body {
-            Body::Many(profile) => std::borrow::Cow::Borrowed(profile),
+            Body::Many(profile) => Cow::Borrowed(profile),
             Body::One(single) => {
                 let mut profile = Profile::default();
                 single.unfold(self.source, clock, &mut profile);
-                std::borrow::Cow::Owned(profile)
+                Cow::Owned(profile)
             }
         }
     }

@@ -37,13 +37,10 @@ impl<R: Read> Blocks<R> {
         while !self.ended {
             buffer.clear();
             buffer.append(&mut self.carry);
-            let carried = buffer.len();
-            buffer.resize(BLOCK_BYTES, 0);
-            let (length, error) = match fill_known(&mut self.reader, &mut buffer[carried..]) {
-                (length, None) => (carried + length, None),
-                (length, Some(error)) => (carried + length, Some(error)),
-            };
-            buffer.truncate(length);
+            let wanted = (BLOCK_BYTES - buffer.len()) as u64;
+            // Reads into the buffer's free room; what came before an error stays.
+            let error = self.reader.by_ref().take(wanted).read_to_end(buffer).err();
+            let length = buffer.len();
             self.ended = length < BLOCK_BYTES || error.is_some();
             match memchr::memrchr(b'\n', buffer) {
                 _ if self.ended => {}
@@ -92,20 +89,6 @@ impl<R: Read> Blocks<R> {
             }
         }
     }
-}
-
-/// Like [`fill`], but what was read before an error is not lost.
-fn fill_known(reader: &mut impl Read, buffer: &mut [u8]) -> (usize, Option<io::Error>) {
-    let mut length = 0;
-    while length < buffer.len() {
-        match reader.read(&mut buffer[length..]) {
-            Ok(0) => break,
-            Ok(more) => length += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return (length, Some(error)),
-        }
-    }
-    (length, None)
 }
 
 #[cfg(test)]

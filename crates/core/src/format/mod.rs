@@ -1,5 +1,6 @@
 //! Log bytes to [`Request`] or [`Skip`]: which formats there are, and how one is recognised.
 
+mod clean;
 mod detect;
 mod fields;
 mod json;
@@ -13,6 +14,7 @@ pub use detect::detect;
 pub use fields::DEFAULT_SESSION_COOKIES;
 
 use crate::request::Request;
+use clean::Clean;
 use fields::Scratch;
 use json::JsonFormat;
 use pattern::Pattern;
@@ -140,22 +142,46 @@ pub struct Format {
 
 #[derive(Debug, Clone)]
 enum Layout {
+    /// A named format: clean lines have a short way.
+    Named(Clean, Pattern),
     Text(Pattern),
     Json(JsonFormat),
 }
 
 /// Formats that have a name of their own, with their spelling as a format string.
-const NAMED_TEXT: [(&str, &str); 4] = [
+const NAMED_TEXT: [(&str, Clean, &str); 4] = [
     (
         "vhost_combined",
+        Clean {
+            has_host: true,
+            has_agent: true,
+        },
         r#"%v %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#,
     ),
     (
         "combined",
+        Clean {
+            has_host: false,
+            has_agent: true,
+        },
         r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#,
     ),
-    ("vhost_common", r#"%v %h %l %u %t "%r" %>s %O"#),
-    ("common", r#"%h %l %u %t "%r" %>s %b"#),
+    (
+        "vhost_common",
+        Clean {
+            has_host: true,
+            has_agent: false,
+        },
+        r#"%v %h %l %u %t "%r" %>s %O"#,
+    ),
+    (
+        "common",
+        Clean {
+            has_host: false,
+            has_agent: false,
+        },
+        r#"%h %l %u %t "%r" %>s %b"#,
+    ),
 ];
 
 /// What `--format` accepts, for messages.
@@ -197,11 +223,10 @@ impl Format {
 
     /// The named formats, most specific first.
     pub fn known() -> Vec<Format> {
-        let text = NAMED_TEXT.iter().map(|(name, pattern)| {
-            let layout = Layout::Text(
-                Pattern::compile(pattern)
-                    .expect("the named formats compile: a test builds them all"),
-            );
+        let text = NAMED_TEXT.iter().map(|(name, clean, pattern)| {
+            let pattern = Pattern::compile(pattern)
+                .expect("the named formats compile: a test builds them all");
+            let layout = Layout::Named(*clean, pattern);
             Format {
                 name: (*name).to_owned(),
                 layout,
@@ -222,6 +247,10 @@ impl Format {
     /// Reads one line (without its newline).
     pub fn read<'a>(&self, line: &'a [u8], reader: &'a mut Reader) -> Result<Request<'a>, Skip> {
         match &self.layout {
+            Layout::Named(clean, pattern) => match clean.read(line, &mut reader.scratch) {
+                Some(request) => Ok(request),
+                None => pattern.read(line, &mut reader.scratch),
+            },
             Layout::Text(pattern) => pattern.read(line, &mut reader.scratch),
             Layout::Json(json) => json.read(line, &mut reader.scratch),
         }

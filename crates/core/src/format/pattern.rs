@@ -181,7 +181,9 @@ impl End {
         match self {
             End::Byte(byte) => memchr::memchr(byte, rest).ok_or(Skip::Shape),
             End::Quote => closing_quote(rest).ok_or(Skip::OpenQuote),
-            End::Text => memchr::memmem::find(rest, after).ok_or(Skip::Shape),
+            End::Text => memchr::memchr_iter(after[0], rest)
+                .find(|at| rest[*at..].starts_with(after))
+                .ok_or(Skip::Shape),
             End::Nth(byte, passed) => memchr::memchr_iter(byte, rest)
                 .nth(passed)
                 .ok_or(Skip::Shape),

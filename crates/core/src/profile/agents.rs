@@ -1,5 +1,7 @@
 //! Which user agents one source used, and how often: exact for a dozen, a linear sketch beyond.
 
+use smallvec::SmallVec;
+
 /// Up to here every agent has its own count.
 const FEW_MAX: usize = 12;
 /// Cells of the sketch. The fullest cell bounds the top agent's share from above, which is all that a source with more
@@ -10,14 +12,14 @@ const CELLS: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Agents {
     /// (agent, requests)
-    Few(Vec<(u32, u32)>),
+    Few(SmallVec<[(u32, u32); 2]>),
     /// Requests by the agent's hash modulo the number of cells.
     Many(Box<[u32; CELLS]>),
 }
 
 impl Default for Agents {
     fn default() -> Agents {
-        Agents::Few(Vec::new())
+        Agents::Few(SmallVec::new())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Requests per half hour of one source in one window: a short list while few half hours are busy, then an array.
 
+use smallvec::SmallVec;
+
 /// Length of a bin.
 pub const BIN_SECONDS: u32 = 1800;
 
@@ -7,7 +9,7 @@ pub const BIN_SECONDS: u32 = 1800;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bins {
     /// (bin, count) of the busy ones, in the order they were first seen.
-    Sparse(Vec<(u16, u16)>),
+    Sparse(SmallVec<[(u16, u16); 6]>),
     /// One byte a bin.
     Bytes(Box<[u8]>),
     /// Four bytes a bin.
@@ -19,7 +21,7 @@ const SPARSE_MAX: usize = 48;
 
 impl Default for Bins {
     fn default() -> Bins {
-        Bins::Sparse(Vec::new())
+        Bins::Sparse(SmallVec::new())
     }
 }
 

@@ -1,5 +1,7 @@
 //! How many different things were seen: exact while few, a sketch of 512 bytes when many. The order does not matter.
 
+use smallvec::SmallVec;
+
 /// Up to here every value is kept.
 const FEW_MAX: usize = 96;
 /// Registers of the sketch: a relative error of about 3 %.
@@ -11,14 +13,14 @@ const RANK_MAX: u32 = 15;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Distinct {
     /// All values.
-    Few(Vec<u32>),
+    Few(SmallVec<[u32; 6]>),
     /// HyperLogLog registers, two to a byte.
     Many(Box<[u8; REGISTERS / 2]>),
 }
 
 impl Default for Distinct {
     fn default() -> Distinct {
-        Distinct::Few(Vec::new())
+        Distinct::Few(SmallVec::new())
     }
 }
 

@@ -18,6 +18,7 @@ pub use record::Lens;
 pub use record::Record;
 
 pub(crate) use record::flag;
+use smallvec::SmallVec;
 
 /// Everything we keep of one source in one window.
 #[derive(Debug, Clone, Default)]
@@ -78,7 +79,7 @@ pub struct Profile {
     pub agents: Agents,
     /// Requests per half hour.
     pub bins: Bins,
-    trails: Vec<Trail>,
+    trails: SmallVec<[Trail; 1]>,
 }
 
 /// Pairs of neighbours, and those in ascending order.
@@ -188,6 +189,15 @@ impl Profile {
         };
         pairs.all += 1;
         pairs.ascending += u32::from(last.order < next.order);
+    }
+
+    /// Reads one value from each part of the profile, to bring it near.
+    pub fn touch(&self) -> usize {
+        self.requests as usize
+            + usize::from(matches!(self.bins, Bins::Sparse(_)))
+            + usize::from(matches!(self.agents, Agents::Few(_)))
+            + usize::from(self.trails.is_empty())
+            + usize::from(matches!(self.distinct_pages, Distinct::Few(_)))
     }
 
     /// Makes the profile empty, keeping its memory for the next source.

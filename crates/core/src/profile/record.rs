@@ -243,14 +243,20 @@ impl Lens {
         } else {
             path.strip_suffix(b"/").unwrap_or(path)
         };
-        let cut = memchr::memrchr3(b'/', b'=', b'-', whole).map_or(0, |at| at + 1);
+        let cut = whole
+            .iter()
+            .rposition(|byte| matches!(byte, b'/' | b'=' | b'-'))
+            .map_or(0, |at| at + 1);
         if let Some(number) = number(&whole[cut..]) {
             record.flags |= flag::NUMBERED;
             record.order = number;
             record.group = self.hash(&whole[..cut]) as u32;
             return;
         }
-        let cut = memchr::memrchr2(b'/', b'=', whole).map_or(0, |at| at + 1);
+        let cut = whole[..cut]
+            .iter()
+            .rposition(|byte| matches!(byte, b'/' | b'='))
+            .map_or(0, |at| at + 1);
         let mut letters = [0; 8];
         let name = &whole[cut..whole.len().min(cut + 8)];
         letters[..name.len()].copy_from_slice(name);

@@ -20,8 +20,12 @@ impl Resource {
         if path == b"/robots.txt" {
             return Resource::Robots;
         }
-        let name = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
-        match memchr::memrchr(b'.', name) {
+        // Names are short: a loop beats a search.
+        let name = &path[path
+            .iter()
+            .rposition(|byte| *byte == b'/')
+            .map_or(0, |slash| slash + 1)..];
+        match name.iter().rposition(|byte| *byte == b'.') {
             Some(dot) if dot + 1 < name.len() => of_extension(&name[dot + 1..]),
             _ if is_program_interface(path) => Resource::Other,
             _ => Resource::Page,
@@ -54,6 +58,7 @@ fn of_extension(extension: &[u8]) -> Resource {
     }
 }
 
+/// Feeds and interfaces for programs, at the top of the site or one folder below it.
 fn is_program_interface(path: &[u8]) -> bool {
     const STARTS: [&[u8]; 9] = [
         b"/api/",
@@ -66,10 +71,16 @@ fn is_program_interface(path: &[u8]) -> bool {
         b"/.well-known/",
         b"/oai",
     ];
-    STARTS.iter().any(|start| path.starts_with(start))
+    let is_start = |path: &[u8]| STARTS.iter().any(|start| path.starts_with(start));
+    let below = path
+        .iter()
+        .skip(1)
+        .position(|byte| *byte == b'/')
+        .map_or(path.len(), |at| at + 1);
+    is_start(path)
+        || is_start(&path[below..])
         || path.ends_with(b"/feed/")
         || path.ends_with(b"/feed")
-        || memchr::memmem::find(path, b"/api/").is_some()
 }
 
 #[cfg(test)]
