@@ -38,7 +38,7 @@ use crate::cli::FailOn;
 const ROBOTS: &str = include_str!("../../../data/crawler-user-agents.json");
 
 /// Blocks that are parsed and folded together: enough to keep threads busy, few enough to stay small.
-const ROUND: usize = 32;
+const ROUND: usize = 16;
 
 pub(crate) fn run(arguments: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
     let settings = settings(arguments)?;
@@ -118,7 +118,7 @@ fn read(plan: Plan, mut analysis: Analysis, arguments: &AnalyzeArgs) -> (Report,
             let room = || {
                 take_back
                     .try_recv()
-                    .unwrap_or_else(|_| Vec::with_capacity(BLOCK_BYTES))
+                    .unwrap_or_else(|_| vec![0; BLOCK_BYTES])
             };
             plan.read(room, |block| give.send(block).is_ok())
         });
@@ -132,7 +132,7 @@ fn read(plan: Plan, mut analysis: Analysis, arguments: &AnalyzeArgs) -> (Report,
             // The reader may have finished: then nobody wants the buffers back.
             round
                 .into_iter()
-                .for_each(|block| drop(give_back.send(block.bytes)));
+                .for_each(|block| drop(give_back.send(block.buffer)));
         }
         bar.finish_and_clear();
         let problems = reader

@@ -34,10 +34,19 @@ pub struct Block {
     pub piece: u32,
     /// The piece's format.
     pub format: Arc<Format>,
-    /// The lines, each ended by a newline.
-    pub bytes: Vec<u8>,
+    /// Room for the lines. It goes back to the reader, and is not cleared in between.
+    pub buffer: Vec<u8>,
+    /// Bytes of `buffer` that are lines, each ended by a newline.
+    pub length: usize,
     /// Lines that were left out because they were too long, with the beginning of the first.
     pub long_lines: (u64, Vec<u8>),
+}
+
+impl Block {
+    /// The lines.
+    pub fn lines(&self) -> &[u8] {
+        &self.buffer[..self.length]
+    }
 }
 
 /// An analysis under way.

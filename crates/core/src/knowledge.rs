@@ -1,8 +1,9 @@
 //! What is known beforehand: user agents that name themselves robots. An immutable value, loaded as if an enemy wrote it.
 
 use aho_corasick::AhoCorasick;
-use regex::Regex;
 use regex::RegexBuilder;
+use regex::RegexSet;
+use regex::RegexSetBuilder;
 use serde::Deserialize;
 
 /// Everything known before the first request.
@@ -20,7 +21,9 @@ pub struct RobotList {
     /// Index of the robot each name in `names` belongs to.
     name_owner: Vec<u16>,
     /// Patterns that are more than a fixed text.
-    patterns: Vec<(u16, Regex)>,
+    patterns: RegexSet,
+    /// Index of the robot each pattern belongs to.
+    pattern_owner: Vec<u16>,
 }
 
 /// One robot of the list.
@@ -133,8 +136,8 @@ impl RobotList {
                 entries.len()
             ));
         }
-        let (mut robots, mut texts, mut name_owner, mut patterns) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut robots, mut texts, mut name_owner) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut patterns, mut pattern_owner) = (Vec::new(), Vec::new());
         for entry in entries
             .iter()
             .filter(|entry| !HITS_BROWSERS.contains(&entry.pattern.as_str()))
@@ -156,7 +159,10 @@ impl RobotList {
                     texts.push(text);
                     name_owner.push(number);
                 }
-                None => patterns.push((number, compile(&entry.pattern, number)?)),
+                None => {
+                    patterns.push(entry.pattern.as_str());
+                    pattern_owner.push(number);
+                }
             }
             let purpose = TAGS
                 .into_iter()
@@ -169,11 +175,13 @@ impl RobotList {
         }
         let names = AhoCorasick::new(&texts)
             .map_err(|error| format!("the robot list cannot be compiled: {error}"))?;
+        let set = compile(&patterns).map_err(|error| culprit(&patterns, &pattern_owner, &error))?;
         Ok(RobotList {
             robots,
             names,
             name_owner,
-            patterns,
+            patterns: set,
+            pattern_owner,
         })
     }
 
@@ -184,14 +192,9 @@ impl RobotList {
             .find_overlapping_iter(agent)
             .map(|found| self.name_owner[found.pattern().as_usize()])
             .min();
-        let Ok(text) = std::str::from_utf8(agent) else {
-            return named;
-        };
-        let matched = self
-            .patterns
-            .iter()
-            .find(|(_, regex)| regex.is_match(text))
-            .map(|(number, _)| *number);
+        let text = String::from_utf8_lossy(agent);
+        let matched = self.patterns.matches(&text).into_iter().next();
+        let matched = matched.map(|pattern| self.pattern_owner[pattern]);
         [named, matched].into_iter().flatten().min()
     }
 
@@ -211,19 +214,27 @@ impl RobotList {
     }
 }
 
-fn compile(pattern: &str, number: u16) -> Result<Regex, String> {
-    let error = |error| {
-        format!(
-            "entry {number} of the robot list, '{}', is refused: {error}",
-            crate::text::printable(pattern.as_bytes())
-        )
-    };
-    RegexBuilder::new(pattern)
-        .size_limit(REGEX_BYTES_MAX)
-        .dfa_size_limit(REGEX_BYTES_MAX)
+fn compile(patterns: &[&str]) -> Result<RegexSet, regex::Error> {
+    let limit = REGEX_BYTES_MAX * patterns.len().max(1);
+    RegexSetBuilder::new(patterns)
+        .size_limit(limit)
         .nest_limit(10)
         .build()
-        .map_err(error)
+}
+
+/// Which pattern is to blame when all together are refused.
+fn culprit(patterns: &[&str], owners: &[u16], error: &regex::Error) -> String {
+    for (pattern, number) in patterns.iter().zip(owners) {
+        let alone = RegexBuilder::new(pattern)
+            .size_limit(REGEX_BYTES_MAX)
+            .nest_limit(10)
+            .build();
+        if let Err(error) = alone {
+            let pattern = crate::text::printable(pattern.as_bytes());
+            return format!("entry {number} of the robot list, '{pattern}', is refused: {error}");
+        }
+    }
+    format!("the robot list is refused: {error}")
 }
 
 /// The text a pattern stands for when it is a plain text with escapes.

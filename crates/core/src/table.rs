@@ -50,7 +50,7 @@ impl Clock {
 /// Profiles by source and window. Goes through them in sorted order only, so that no hash shows in a result.
 #[derive(Debug)]
 pub struct Table {
-    index: HashTable<u32>,
+    index: HashTable<Entry>,
     slots: Slots,
     /// Slots by source and window, once the table is sealed.
     order: Vec<u32>,
@@ -157,6 +157,13 @@ impl Slots {
     }
 }
 
+/// A place in the index: which slot, and bits of the key's hash that tell nearly all others apart without a look at it.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    tag: u32,
+    slot: u32,
+}
+
 /// Records looked up together, so that the memory of one is fetched while the next is looked up: sources lie scattered
 /// over hundreds of megabytes, and waiting for each in turn took half of the time.
 const BATCH: usize = 16;
@@ -176,25 +183,30 @@ impl Table {
     /// Takes in records of one stream, in their order.
     pub fn fold(&mut self, records: &[Record], stream: u16, clock: &Clock) {
         for batch in records.chunks(BATCH) {
-            let mut found = [None; BATCH];
-            for (found, record) in found.iter_mut().zip(batch) {
+            let mut near = [None; BATCH];
+            for (near, record) in near.iter_mut().zip(batch) {
                 let (window, _) = clock.place(record.time);
-                *found = self.find(record.source(), window);
+                let hash = self.hash(record.source, window);
+                *near = self
+                    .index
+                    .find(hash, |entry| entry.tag == tag(hash))
+                    .map(|entry| entry.slot);
             }
-            self.fetch(&found);
-            for (found, record) in found
+            self.fetch(&near);
+            for (near, record) in near
                 .into_iter()
                 .zip(batch)
                 .filter(|(_, record)| !record.is_dead())
             {
                 let (window, bin) = clock.place(record.time);
-                self.site(window).observe(record);
                 let place = Place {
                     stream,
                     window,
                     bin,
                 };
-                match found.or_else(|| self.find(record.source(), window)) {
+                self.site(window).observe(record);
+                let near = near.filter(|at| self.slots.get(*at).is(record.source(), window));
+                match near.or_else(|| self.find(record.source(), window)) {
                     Some(at) => {
                         let profile = self.slots.get_mut(at).profile(clock);
                         profile.observe(record, stream, bin, clock.bins as usize);
@@ -205,19 +217,25 @@ impl Table {
         }
     }
 
-    fn find(&self, source: Source, window: u32) -> Option<u32> {
-        let hash = self.hasher.hash_one((source.value, window));
-        let same = |at: &u32| {
-            let slot = self.slots.get(*at);
-            slot.source == source.value && slot.window == window && slot.kind == source.kind
-        };
-        self.index.find(hash, same).copied()
+    fn hash(&self, source: u64, window: u32) -> u64 {
+        self.hasher.hash_one((source, window))
     }
 
-    /// Reads a little of each profile without using it: by the time it is needed it is near.
-    fn fetch(&self, found: &[Option<u32>; BATCH]) {
-        let mut sum = 0;
-        for at in found.iter().flatten() {
+    fn find(&self, source: Source, window: u32) -> Option<u32> {
+        let hash = self.hash(source.value, window);
+        let same =
+            |entry: &Entry| entry.tag == tag(hash) && self.slots.get(entry.slot).is(source, window);
+        self.index.find(hash, same).map(|entry| entry.slot)
+    }
+
+    /// Reads a little of each slot, then of each profile, without using it: by the time it is needed it is near.
+    fn fetch(&self, near: &[Option<u32>; BATCH]) {
+        let near = near.iter().flatten();
+        let mut sum: usize = near
+            .clone()
+            .map(|at| self.slots.get(*at).window as usize)
+            .sum();
+        for at in near {
             if let Body::Many(profile) = &self.slots.get(*at).body {
                 sum += profile.touch();
             }
@@ -232,16 +250,17 @@ impl Table {
             hasher,
             ..
         } = self;
-        let rehash = |at: &u32| {
-            let slot = slots.get(*at);
+        let rehash = |entry: &Entry| {
+            let slot = slots.get(entry.slot);
             hasher.hash_one((slot.source, slot.window))
         };
         let source = record.source();
-        index.insert_unique(
-            hasher.hash_one((source.value, place.window)),
-            slots.len() as u32,
-            rehash,
-        );
+        let hash = hasher.hash_one((source.value, place.window));
+        let entry = Entry {
+            tag: tag(hash),
+            slot: slots.len() as u32,
+        };
+        index.insert_unique(hash, entry, rehash);
         let body = match Single::of(record, place.stream) {
             Some(single) => Body::One(single),
             None => {
@@ -289,6 +308,15 @@ impl Table {
         }
     }
 
+    /// Goes through the profiles of all sources with more than one request, in no order.
+    pub fn for_each_busy(&self, mut visit: impl FnMut(u32, &Profile)) {
+        for slot in self.slots.chunks.iter().flatten() {
+            if let Body::Many(profile) = &slot.body {
+                visit(slot.window, profile);
+            }
+        }
+    }
+
     /// Goes through a sealed table: one call for each source, with its windows in their order.
     pub fn for_each_source(
         &self,
@@ -327,6 +355,11 @@ impl Table {
     }
 }
 
+/// Bits of the hash that the index itself does not use.
+fn tag(hash: u64) -> u32 {
+    (hash >> 24) as u32
+}
+
 /// Where in time a record belongs.
 struct Place {
     stream: u16,
@@ -343,6 +376,10 @@ impl Single {
 }
 
 impl Slot {
+    fn is(&self, source: Source, window: u32) -> bool {
+        self.source == source.value && self.window == window && self.kind == source.kind
+    }
+
     /// The profile, made from the first request when the second comes.
     fn profile(&mut self, clock: &Clock) -> &mut Profile {
         if let Body::One(single) = &self.body {

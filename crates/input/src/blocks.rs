@@ -31,22 +31,26 @@ impl<R: Read> Blocks<R> {
         }
     }
 
-    /// Fills `buffer` with whole lines. `None` at the end of the input. After an error the lines before it have been given.
-    pub(crate) fn next(&mut self, buffer: &mut Vec<u8>) -> (Option<LongLines>, Option<io::Error>) {
+    /// Fills `buffer` with whole lines and says how many bytes they have. `None` at the end of the input. With an error
+    /// come the lines before it.
+    pub(crate) fn next(
+        &mut self,
+        buffer: &mut Vec<u8>,
+    ) -> (Option<(usize, LongLines)>, Option<io::Error>) {
+        buffer.resize(BLOCK_BYTES, 0);
         let mut long_lines = (0, Vec::new());
         while !self.ended {
-            buffer.clear();
-            buffer.append(&mut self.carry);
-            let wanted = (BLOCK_BYTES - buffer.len()) as u64;
-            // Reads into the buffer's free room; what came before an error stays.
-            let error = self.reader.by_ref().take(wanted).read_to_end(buffer).err();
-            let length = buffer.len();
+            let carried = self.carry.len();
+            buffer[..carried].copy_from_slice(&self.carry);
+            self.carry.clear();
+            let (read, error) = fill(&mut self.reader, &mut buffer[carried..]);
+            let mut length = carried + read;
             self.ended = length < BLOCK_BYTES || error.is_some();
-            match memchr::memrchr(b'\n', buffer) {
+            match memchr::memrchr(b'\n', &buffer[..length]) {
                 _ if self.ended => {}
                 Some(newline) => {
-                    self.carry.extend_from_slice(&buffer[newline + 1..]);
-                    buffer.truncate(newline + 1);
+                    self.carry.extend_from_slice(&buffer[newline + 1..length]);
+                    length = newline + 1;
                 }
                 None => {
                     long_lines.0 += 1;
@@ -57,35 +61,27 @@ impl<R: Read> Blocks<R> {
                     continue;
                 }
             }
-            if !buffer.is_empty() || long_lines.0 > 0 {
-                return (Some(long_lines), error);
-            }
-            if error.is_some() {
-                return (None, error);
+            if length > 0 || long_lines.0 > 0 || error.is_some() {
+                return (
+                    (length > 0 || long_lines.0 > 0).then_some((length, long_lines)),
+                    error,
+                );
             }
         }
-        buffer.clear();
-        ((long_lines.0 > 0).then_some(long_lines), None)
+        ((long_lines.0 > 0).then_some((0, long_lines)), None)
     }
 
     /// Passes over the rest of a line that fills the whole block; what follows it is carried over.
     fn drop_line(&mut self, buffer: &mut [u8]) {
         loop {
-            match fill(&mut self.reader, buffer) {
-                Ok(length) => {
-                    if let Some(newline) = memchr::memchr(b'\n', &buffer[..length]) {
-                        self.carry.extend_from_slice(&buffer[newline + 1..length]);
-                        return;
-                    }
-                    if length < buffer.len() {
-                        self.ended = true;
-                        return;
-                    }
-                }
-                Err(_) => {
-                    self.ended = true;
-                    return;
-                }
+            let (length, error) = fill(&mut self.reader, buffer);
+            if let Some(newline) = memchr::memchr(b'\n', &buffer[..length]) {
+                self.carry.extend_from_slice(&buffer[newline + 1..length]);
+                return;
+            }
+            if length < buffer.len() || error.is_some() {
+                self.ended = true;
+                return;
             }
         }
     }
@@ -99,9 +95,8 @@ mod tests {
         let mut blocks = Blocks::new(input);
         let (mut out, mut long) = (Vec::new(), 0);
         let mut buffer = Vec::new();
-        while let (Some(long_lines), _) = blocks.next(&mut buffer) {
-            assert!(buffer.len() <= BLOCK_BYTES);
-            out.extend_from_slice(&buffer);
+        while let (Some((length, long_lines)), _) = blocks.next(&mut buffer) {
+            out.extend_from_slice(&buffer[..length]);
             long += long_lines.0;
         }
         (out, long)

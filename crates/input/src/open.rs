@@ -37,8 +37,10 @@ impl Opened {
         let own = Arc::clone(&counted.own);
         let mut raw = counted;
         let mut start = [0_u8; 6];
-        let length =
-            fill(&mut raw, &mut start).map_err(|error| format!("cannot be read: {error}"))?;
+        let (length, error) = fill(&mut raw, &mut start);
+        if let Some(error) = error {
+            return Err(format!("cannot be read: {error}"));
+        }
         let start = &start[..length];
         let raw = io::Cursor::new(start.to_vec()).chain(raw);
         match compression(start) {
@@ -80,18 +82,18 @@ pub(crate) fn compression(start: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Reads until the buffer is full or the input ends.
-pub(crate) fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+/// Reads until the buffer is full or the input ends. What came before an error is not lost.
+pub(crate) fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> (usize, Option<io::Error>) {
     let mut length = 0;
     while length < buffer.len() {
         match reader.read(&mut buffer[length..]) {
             Ok(0) => break,
             Ok(more) => length += more,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Err(error) => return (length, Some(error)),
         }
     }
-    Ok(length)
+    (length, None)
 }
 
 /// Counts what is read, for the ratio of one file and for the progress of all.

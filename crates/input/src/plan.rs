@@ -86,8 +86,10 @@ pub fn plan(arguments: &[String], format: Option<&Format>) -> Plan {
 fn look(input: Input, format: Option<&Format>) -> Result<Piece, String> {
     let mut opened = Opened::open(&input, &Arc::default())?;
     let mut start = vec![0; LOOK_BYTES];
-    let length =
-        fill(&mut opened, &mut start).map_err(|error| format!("cannot be read: {error}"))?;
+    let (length, error) = fill(&mut opened, &mut start);
+    if let (0, Some(error)) = (length, error) {
+        return Err(format!("cannot be read: {error}"));
+    }
     start.truncate(length);
     if let Some(twice) = compression(&start) {
         return Err(format!(
@@ -171,14 +173,15 @@ impl Plan {
             };
             let mut blocks = Blocks::new(stream);
             loop {
-                let mut bytes = room();
-                let (lines, error) = blocks.next(&mut bytes);
+                let mut buffer = room();
+                let (lines, error) = blocks.next(&mut buffer);
                 let ended = lines.is_none();
-                if let Some(long_lines) = lines
+                if let Some((length, long_lines)) = lines
                     && !give(Block {
                         piece: number as u32,
                         format: Arc::clone(&format),
-                        bytes,
+                        buffer,
+                        length,
                         long_lines,
                     })
                 {

@@ -44,7 +44,7 @@ pub(super) fn finish(mut analysis: Analysis) -> Report {
         return report;
     };
     analysis.tables.par_iter_mut().for_each(Table::seal);
-    let sites = sites(&analysis.tables, &clock);
+    let sites = sites(&analysis.tables);
     let first = sites
         .values()
         .map(|site| site.first_seen)
@@ -92,15 +92,13 @@ pub(super) fn finish(mut analysis: Analysis) -> Report {
 }
 
 /// Totals by window over all tables, with the habits of the sources.
-fn sites(tables: &[Table], clock: &Clock) -> BTreeMap<u32, Site> {
+fn sites(tables: &[Table]) -> BTreeMap<u32, Site> {
     let parts: Vec<BTreeMap<u32, Site>> = tables
         .par_iter()
         .map(|table| {
             let mut sites: BTreeMap<u32, Site> = table.sites().iter().cloned().collect();
-            table.for_each_source(clock, |_, windows| {
-                for (window, profile) in windows {
-                    sites.entry(window).or_default().observe_habits(profile);
-                }
+            table.for_each_busy(|window, profile| {
+                sites.entry(window).or_default().observe_habits(profile)
             });
             sites
         })

@@ -8,6 +8,7 @@ use super::Block;
 use crate::Settings;
 use crate::format::Reader;
 use crate::format::Skip;
+use crate::format::split_line;
 use crate::knowledge::Knowledge;
 use crate::profile::AgentBook;
 use crate::profile::Gathered;
@@ -90,26 +91,16 @@ impl Parser {
     ) -> Parsed {
         let shift = 64 - parsed.records.len().trailing_zeros();
         let mut last: Option<Edge> = None;
-        let mut start = 0;
-        while start < block.bytes.len() {
-            let end = memchr::memchr(b'\n', &block.bytes[start..])
-                .map_or(block.bytes.len(), |at| start + at);
-            let line = &block.bytes[start..end];
-            start = end + 1;
+        let mut rest = block.lines();
+        while !rest.is_empty() {
             parsed.lines += 1;
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            let request = match block.format.read(line, &mut self.reader) {
+            let (request, length) = block.format.read_first(rest, &mut self.reader);
+            let text;
+            (text, rest) = rest.split_at(length);
+            let request = match request {
                 Ok(request) => request,
-                Err(_) if line.is_empty() => {
-                    parsed.blank += 1;
-                    continue;
-                }
-                Err(_) if line[0] == b'#' => {
-                    parsed.skips.add(Skip::Comment, parsed.lines, line);
-                    continue;
-                }
                 Err(skip) => {
-                    parsed.skips.add(skip, parsed.lines, line);
+                    parsed.leave_out(skip, split_line(text).0);
                     continue;
                 }
             };
@@ -156,6 +147,15 @@ impl Parsed {
         parsed.records[usize::from(table)].push(record);
         parsed.stream = stream;
         parsed
+    }
+
+    #[cold]
+    fn leave_out(&mut self, skip: Skip, line: &[u8]) {
+        if line.is_empty() {
+            self.blank += 1;
+        } else {
+            self.skips.add(skip, self.lines, line);
+        }
     }
 
     /// Notes both sides of a jump. The first record's edge is already there.

@@ -244,17 +244,65 @@ impl Format {
         &self.name
     }
 
+    /// Reads the first line of a text that is not empty, and says how many bytes it has with its end.
+    #[inline(always)]
+    pub fn read_first<'a>(
+        &self,
+        text: &'a [u8],
+        reader: &'a mut Reader,
+    ) -> (Result<Request<'a>, Skip>, usize) {
+        let clean = match &self.layout {
+            Layout::Named(clean, _) => clean.read(text, &mut reader.scratch),
+            _ => None,
+        };
+        match clean {
+            // The line's length is bounded by where the next one starts.
+            Some((request, next)) if text.len() - next.len() <= LINE_BYTES_MAX => {
+                (Ok(request), text.len() - next.len())
+            }
+            _ => self.read_first_slowly(text, reader),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn read_first_slowly<'a>(
+        &self,
+        text: &'a [u8],
+        reader: &'a mut Reader,
+    ) -> (Result<Request<'a>, Skip>, usize) {
+        let (line, next) = split_line(text);
+        (self.read(line, reader), text.len() - next.len())
+    }
+
     /// Reads one line (without its newline).
     pub fn read<'a>(&self, line: &'a [u8], reader: &'a mut Reader) -> Result<Request<'a>, Skip> {
+        if line.len() > LINE_BYTES_MAX {
+            return Err(Skip::LongLine);
+        }
+        if line.starts_with(b"#") {
+            return Err(Skip::Comment);
+        }
         match &self.layout {
-            Layout::Named(clean, pattern) => match clean.read(line, &mut reader.scratch) {
-                Some(request) => Ok(request),
-                None => pattern.read(line, &mut reader.scratch),
-            },
-            Layout::Text(pattern) => pattern.read(line, &mut reader.scratch),
+            Layout::Named(_, pattern) | Layout::Text(pattern) => {
+                pattern.read(line, &mut reader.scratch)
+            }
             Layout::Json(json) => json.read(line, &mut reader.scratch),
         }
     }
+}
+
+/// The longest line that is read, with its newline.
+pub const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// The first line of a text without its end, and what follows.
+pub fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = memchr::memchr(b'\n', text).unwrap_or(text.len());
+    let line = &text[..end];
+    (
+        line.strip_suffix(b"\r").unwrap_or(line),
+        &text[text.len().min(end + 1)..],
+    )
 }
 
 /// What reading keeps between lines of one thread: the cached date, room for unescaped text.

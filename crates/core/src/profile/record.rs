@@ -1,6 +1,7 @@
 //! A request boiled down to a fixed-size record: all that a profile will ever ask of it.
 
 use aho_corasick::AhoCorasick;
+use aho_corasick::AhoCorasickKind;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use rapidhash::v3::RapidSecrets;
@@ -157,6 +158,7 @@ impl Lens {
     pub fn new(key: u64, listings: &[String]) -> Result<Lens, String> {
         let listings = AhoCorasick::builder()
             .ascii_case_insensitive(true)
+            .kind(Some(AhoCorasickKind::DFA))
             .build(listings)
             .map_err(|error| format!("the listing patterns cannot be compiled: {error}"))?;
         Ok(Lens {
@@ -165,6 +167,7 @@ impl Lens {
         })
     }
 
+    #[inline]
     fn hash(&self, bytes: &[u8]) -> u64 {
         rapidhash_v3_micro_inline::<true, false>(bytes, &self.secrets)
     }
@@ -183,7 +186,7 @@ impl Lens {
             bytes: request.bytes,
             order: 0,
             time: request.time,
-            page: self.hash(request.target) as u32,
+            page: 0,
             group: 0,
             agent: 0,
             session: 0,
@@ -232,6 +235,7 @@ impl Lens {
     /// Page order: pages of one folder, by number where the last part of the path or query is one, else by name.
     fn look_at_page(&self, request: &Request<'_>, record: &mut Record) {
         record.flags |= flag::PAGE;
+        record.page = self.hash(request.target) as u32;
         let path = path(request.target);
         let has_query = path.len() < request.target.len();
         if has_query {
