@@ -6,8 +6,10 @@
 use super::fields;
 use super::fields::Scratch;
 use super::time::TimeStyle;
+use crate::request::Client;
 use crate::request::Field;
 use crate::request::Request;
+use crate::request::leading_ipv4;
 
 /// Which of the named formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +34,17 @@ impl Clean {
             let (host, after) = word(rest)?;
             (request.host, rest) = (fields::host(host), after);
         }
-        let (source, after) = word(rest)?;
-        request.source = fields::source(source).ok()?;
+        let after = match rest.first_chunk().and_then(leading_ipv4) {
+            Some((address, length)) => {
+                request.client = Client::V4(address);
+                &rest[length + 1..]
+            }
+            None => {
+                let (source, after) = word(rest)?;
+                request.client = Client::Written(fields::source(source).ok()?);
+                after
+            }
+        };
         let after = after.strip_prefix(b"- - [")?;
         request.user = Field::Empty;
         let (time, after) = after.split_at_checked(26)?;
@@ -65,6 +76,10 @@ fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
 /// Up to a quote that no backslash stands before, in the same line.
 #[inline(always)]
 fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    // Half of all referrers are empty.
+    if let [b'-', b'"', rest @ ..] = text {
+        return Some((&text[..1], rest));
+    }
     let end = memchr::memchr2(b'"', b'\n', text)?;
     let escaped = end > 0 && text[end - 1] == b'\\';
     (text[end] == b'"' && !escaped).then(|| (&text[..end], &text[end + 1..]))

@@ -3,7 +3,6 @@
 use super::Format;
 use super::Reader;
 use super::Skip;
-use crate::request::Source;
 use crate::text::printable;
 
 /// How many lines are looked at.
@@ -53,7 +52,7 @@ fn score(format: &Format, lines: &[&[u8]]) -> (usize, usize) {
         match format.read(line, &mut reader) {
             Ok(request) => {
                 read += 1;
-                addresses += usize::from(Source::from_address(request.source).is_some());
+                addresses += usize::from(request.client.address().is_some());
             }
             Err(Skip::NoRequest | Skip::NotHttp) => read += 1,
             Err(_) => {}

@@ -17,6 +17,7 @@ use super::fields;
 use super::fields::Scratch;
 use super::time;
 use super::time::TimeStyle;
+use crate::request::Client;
 use crate::request::Field;
 use crate::request::Request;
 
@@ -188,7 +189,8 @@ impl JsonFormat {
                 .text(&scratch.text)
                 .map_or(Field::Empty, Field::logged),
         };
-        request.source = fields::source(text(Part::Source).ok_or(Skip::MissingKey)?)?;
+        request.client =
+            Client::Written(fields::source(text(Part::Source).ok_or(Skip::MissingKey)?)?);
         if let Some(line) = text(Part::Request) {
             fields::request_line(line, &mut request)?;
         } else {
@@ -564,13 +566,21 @@ pub(super) fn top_keys(line: &[u8]) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn show(client: Client<'_>) -> String {
+        if let Client::Written(text) = client {
+            String::from_utf8_lossy(text).into_owned()
+        } else {
+            String::new()
+        }
+    }
+
     fn read(line: &[u8]) -> Result<String, Skip> {
         let (_, format) = &JsonFormat::named()[0];
         let mut scratch = Scratch::default();
         format.read(line, &mut scratch).map(|request| {
             format!(
                 "{} {}",
-                String::from_utf8_lossy(request.source),
+                show(request.client),
                 String::from_utf8_lossy(request.target)
             )
         })

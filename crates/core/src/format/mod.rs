@@ -323,7 +323,15 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::Client;
     use crate::request::Field;
+
+    fn client(client: Client<'_>) -> String {
+        match client {
+            Client::V4(address) => std::net::Ipv4Addr::from(address).to_string(),
+            Client::Written(text) => String::from_utf8_lossy(text).into_owned(),
+        }
+    }
 
     fn read(format: &str, line: &str) -> String {
         let format = Format::parse(format).unwrap();
@@ -341,7 +349,7 @@ mod tests {
             Err(skip) => skip.name().to_owned(),
             Ok(request) => format!(
                 "{} {} {} {} {} {} ref={} agent={} session={} host={} user={} us={:?}",
-                String::from_utf8_lossy(request.source),
+                client(request.client),
                 request.time,
                 String::from_utf8_lossy(request.method),
                 String::from_utf8_lossy(request.target),

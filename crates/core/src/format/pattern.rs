@@ -4,6 +4,7 @@ use super::Skip;
 use super::fields;
 use super::fields::Scratch;
 use super::time::TimeStyle;
+use crate::request::Client;
 use crate::request::Field;
 use crate::request::Request;
 
@@ -227,7 +228,7 @@ impl Part {
         scratch: &mut Scratch,
     ) -> Result<(), Skip> {
         match self {
-            Part::Source => request.source = fields::source(value)?,
+            Part::Source => request.client = Client::Written(fields::source(value)?),
             Part::User => request.user = Field::logged(value),
             Part::Host => request.host = fields::host(value),
             Part::Time(style) => request.time = style.read(value, &mut scratch.dates)?,

@@ -10,6 +10,7 @@ use rapidhash::v3::rapidhash_v3_micro_inline;
 use super::resource::Resource;
 use super::resource::path;
 use crate::knowledge::Knowledge;
+use crate::request::Client;
 use crate::request::Field;
 use crate::request::Request;
 use crate::request::Source;
@@ -179,8 +180,11 @@ impl Lens {
         knowledge: &Knowledge,
         gathered: &mut Gathered,
     ) -> Record {
-        let source = Source::from_address(request.source)
-            .unwrap_or_else(|| self.token(request.source, gathered));
+        let source = request
+            .client
+            .address()
+            .unwrap_or_else(|| self.token(&request.client, gathered));
+        let path = path(request.target);
         let mut record = Record {
             source: source.value,
             bytes: request.bytes,
@@ -197,8 +201,10 @@ impl Lens {
         if request.status / 100 == 4 {
             record.flags |= flag::CLIENT_ERROR;
         }
-        match Resource::of(request.target) {
-            Resource::Page if request.method == b"GET" => self.look_at_page(request, &mut record),
+        match Resource::of(path) {
+            Resource::Page if request.method == b"GET" => {
+                self.look_at_page(request.target, path, &mut record)
+            }
             Resource::Asset => record.flags |= flag::ASSET,
             Resource::Robots => record.flags |= flag::ROBOTS,
             _ => {}
@@ -217,7 +223,10 @@ impl Lens {
     }
 
     #[cold]
-    fn token(&self, text: &[u8], gathered: &mut Gathered) -> Source {
+    fn token(&self, client: &Client<'_>, gathered: &mut Gathered) -> Source {
+        let Client::Written(text) = *client else {
+            unreachable!("an address was read")
+        };
         let value = self.hash(text);
         if gathered
             .tokens
@@ -233,17 +242,16 @@ impl Lens {
     }
 
     /// Page order: pages of one folder, by number where the last part of the path or query is one, else by name.
-    fn look_at_page(&self, request: &Request<'_>, record: &mut Record) {
+    fn look_at_page(&self, target: &[u8], path: &[u8], record: &mut Record) {
         record.flags |= flag::PAGE;
-        record.page = self.hash(request.target) as u32;
-        let path = path(request.target);
-        let has_query = path.len() < request.target.len();
+        record.page = self.hash(target) as u32;
+        let has_query = path.len() < target.len();
         if has_query {
             record.flags |= flag::QUERY;
         }
         // A query names the page where it ends in a value: index.php?id=17.
         let whole = if has_query {
-            request.target
+            target
         } else {
             path.strip_suffix(b"/").unwrap_or(path)
         };
@@ -484,7 +492,7 @@ mod tests {
             .collect();
         let lens = Lens::new(1, &listings).unwrap();
         let request = Request {
-            source: b"192.0.2.1",
+            client: Client::Written(b"192.0.2.1"),
             method: b"GET",
             target: target.as_bytes(),
             referrer: Field::logged(referrer.as_bytes()),

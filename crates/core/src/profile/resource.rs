@@ -14,9 +14,8 @@ pub(super) enum Resource {
 }
 
 impl Resource {
-    /// The kind of a target, by its path alone.
-    pub(super) fn of(target: &[u8]) -> Resource {
-        let path = path(target);
+    /// The kind of a target, by its path.
+    pub(super) fn of(path: &[u8]) -> Resource {
         if path == b"/robots.txt" {
             return Resource::Robots;
         }
@@ -105,7 +104,7 @@ mod tests {
             ("*", Page),
             ("/x.", Page),
         ] {
-            assert_eq!(Resource::of(target.as_bytes()), expected, "{target}");
+            assert_eq!(Resource::of(path(target.as_bytes())), expected, "{target}");
         }
     }
 }
