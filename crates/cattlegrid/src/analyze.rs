@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
         .num_threads(threads)
         .build()
         .context("the threads could not be started")?;
-    let had_problems = !plan.problems.is_empty();
+    let lost_before = plan.problems.iter().any(|problem| problem.is_loss);
     let (report, problems) = pool.install(|| read(plan, analysis, arguments));
     say_problems(&problems);
     check_readable(&report, &pieces)?;
@@ -73,11 +73,16 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
     let failed = arguments
         .fail_on
         .is_some_and(|class| report.total(class.class()).sources > 0);
-    Ok(match (failed, had_problems || !problems.is_empty()) {
-        (_, true) => ExitCode::from(2),
-        (true, false) => ExitCode::from(1),
-        (false, false) => ExitCode::SUCCESS,
-    })
+    Ok(
+        match (
+            failed,
+            lost_before || problems.iter().any(|problem| problem.is_loss),
+        ) {
+            (_, true) => ExitCode::from(2),
+            (true, false) => ExitCode::from(1),
+            (false, false) => ExitCode::SUCCESS,
+        },
+    )
 }
 
 fn settings(arguments: &AnalyzeArgs) -> anyhow::Result<Settings> {

@@ -62,6 +62,8 @@ pub struct Analysis {
     stitcher: Stitcher,
     clock: Option<Clock>,
     lines: Lines,
+    /// The piece that is being read, and the lines read before it.
+    piece: (u32, u64),
     tokens: BTreeMap<u64, Box<[u8]>>,
 }
 
@@ -77,6 +79,7 @@ impl Analysis {
             spare: Vec::new(),
             clock: None,
             lines: Lines::default(),
+            piece: (0, 0),
             tokens: BTreeMap::new(),
             hasher,
             settings,
@@ -107,7 +110,10 @@ impl Analysis {
             })
             .collect();
         for (block, parsed) in blocks.iter().zip(&mut parsed) {
-            parsed.count_lines(block, &mut self.lines);
+            if self.piece.0 != block.piece {
+                self.piece = (block.piece, self.lines.read);
+            }
+            parsed.count_lines(block, self.piece.1, &mut self.lines);
             self.tokens.extend(parsed.tokens.drain(..));
             self.stitcher.stitch(block.piece, parsed, &mut self.lines);
         }

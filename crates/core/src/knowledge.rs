@@ -86,6 +86,10 @@ const TAGS: [(&str, Purpose); 12] = [
 /// number, and a crawler's number that also ends version strings.
 const HITS_BROWSERS: [&str; 3] = ["Viber", "AP3A\\.240617\\.008", "008\\/"];
 
+/// Robots that the list has not met yet but that call themselves one. (`Cubot` is a maker of telephones.)
+const UNLISTED: &str =
+    r"(?:(?:^|[^uU]|(?:^|[^cC])[uU])[bB][oO][tT]|[cC]rawler|[sS]pider)(?:[/;,)_ :-]|$)";
+
 /// Limits on the list: far above any real one, far below what could hurt.
 const ROBOTS_MAX: usize = 20_000;
 const PATTERN_BYTES_MAX: usize = 512;
@@ -173,6 +177,12 @@ impl RobotList {
                 purpose,
             });
         }
+        patterns.push(UNLISTED);
+        pattern_owner.push(robots.len() as u16);
+        robots.push(Robot {
+            name: "a robot that is on no list".to_owned(),
+            purpose: Purpose::Other,
+        });
         let names = AhoCorasick::new(&texts)
             .map_err(|error| format!("the robot list cannot be compiled: {error}"))?;
         let set = compile(&patterns).map_err(|error| culprit(&patterns, &pattern_owner, &error))?;
@@ -218,7 +228,7 @@ fn compile(patterns: &[&str]) -> Result<RegexSet, regex::Error> {
     let limit = REGEX_BYTES_MAX * patterns.len().max(1);
     RegexSetBuilder::new(patterns)
         .size_limit(limit)
-        .nest_limit(10)
+        .nest_limit(50)
         .build()
 }
 
@@ -227,7 +237,7 @@ fn culprit(patterns: &[&str], owners: &[u16], error: &regex::Error) -> String {
     for (pattern, number) in patterns.iter().zip(owners) {
         let alone = RegexBuilder::new(pattern)
             .size_limit(REGEX_BYTES_MAX)
-            .nest_limit(10)
+            .nest_limit(50)
             .build();
         if let Err(error) = alone {
             let pattern = crate::text::printable(pattern.as_bytes());
@@ -310,6 +320,14 @@ mod tests {
         );
         check(
             "Mozilla/5.0 (Linux; Android 15; Pixel 8 Build/AP3A.240617.008) AppleWebKit/537.36 Viber/1.008/x",
+            None,
+        );
+        check(
+            "HenryTheMiragoRobot (http://robot.example/)",
+            Some(("a robot that is on no list", Purpose::Other)),
+        );
+        check(
+            "Mozilla/5.0 (Linux; Android 10; CUBOT X30) AppleWebKit/537.36 Chrome/120.0 Mobile Safari/537.36",
             None,
         );
         check("", None);

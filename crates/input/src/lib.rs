@@ -21,6 +21,8 @@ pub struct Problem {
     pub name: String,
     /// What is wrong, and what to do.
     pub what: String,
+    /// False where nothing is lost: an empty file holds no requests.
+    pub is_loss: bool,
 }
 
 impl Problem {
@@ -28,6 +30,7 @@ impl Problem {
         Problem {
             name: name.to_owned(),
             what: what.into(),
+            is_loss: true,
         }
     }
 }

@@ -70,7 +70,10 @@ pub fn plan(arguments: &[String], format: Option<&Format>) -> Plan {
         let name = input.name();
         match look(input, format) {
             Ok(piece) => pieces.push(piece),
-            Err(what) => problems.push(Problem { name, what }),
+            Err(what) => problems.push(Problem {
+                is_loss: what != EMPTY && what != NO_LINES,
+                ..Problem::new(&name, what)
+            }),
         }
     }
     // Pieces of one log come in the order of time, whatever the order of the arguments.
@@ -82,6 +85,9 @@ pub fn plan(arguments: &[String], format: Option<&Format>) -> Plan {
         progress: Progress::default(),
     }
 }
+
+const EMPTY: &str = "is empty";
+const NO_LINES: &str = "holds no lines";
 
 fn look(input: Input, format: Option<&Format>) -> Result<Piece, String> {
     let mut opened = Opened::open(&input, &Arc::default())?;
@@ -97,7 +103,7 @@ fn look(input: Input, format: Option<&Format>) -> Result<Piece, String> {
         ));
     }
     if start.is_empty() {
-        return Err("is empty".to_owned());
+        return Err(EMPTY.to_owned());
     }
     if start.iter().all(|byte| *byte == 0) {
         return Err("begins with nothing but NUL bytes: a sparse or damaged file".to_owned());
@@ -112,7 +118,7 @@ fn look(input: Input, format: Option<&Format>) -> Result<Piece, String> {
         Some(format) => format.clone(),
         None => match detect(&start[..whole]) {
             Detection::Found(format) => format,
-            Detection::NoLines => return Err("holds no lines".to_owned()),
+            Detection::NoLines => return Err(NO_LINES.to_owned()),
             Detection::Unknown(message) => return Err(message),
         },
     };
@@ -166,7 +172,7 @@ impl Plan {
                 None => match Opened::open(&input, &self.progress.0) {
                     Ok(opened) => Box::new(opened),
                     Err(what) => {
-                        problems.push(Problem { name, what });
+                        problems.push(Problem::new(&name, what));
                         continue;
                     }
                 },
@@ -188,10 +194,10 @@ impl Plan {
                     return problems;
                 }
                 if let Some(error) = error {
-                    problems.push(Problem {
-                        name: name.clone(),
-                        what: format!("is damaged; what came before was read: {error}"),
-                    });
+                    problems.push(Problem::new(
+                        &name,
+                        format!("is damaged; what came before was read: {error}"),
+                    ));
                     break;
                 }
                 if ended {

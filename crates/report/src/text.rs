@@ -73,19 +73,13 @@ fn summary(report: &Report, options: &TextOptions, page: &mut String) -> std::fm
 fn totals(report: &Report, all: Totals, page: &mut String) -> std::fmt::Result {
     writeln!(
         page,
-        "  {:<10} {:>11} {:>13} {:>6} {:>13} {:>6} {:>10}",
+        "  {:<17} {:>11} {:>13} {:>8} {:>13} {:>8} {:>10}",
         "", "sources", "requests", "", "pages", "", "traffic"
     )?;
-    let names = [
-        ("people", Class::User),
-        ("crawlers", Class::Crawler),
-        ("automated", Class::Automated),
-        ("undecided", Class::Undecided),
-    ];
-    let row = |name: &str, totals: Totals, page: &mut String| {
+    let mut row = |name: &str, totals: Totals| {
         writeln!(
             page,
-            "  {:<10} {:>11} {:>13} {:>6} {:>13} {:>6} {:>10}",
+            "  {:<17} {:>11} {:>13} {:>8} {:>13} {:>8} {:>10}",
             name,
             count(totals.sources),
             count(totals.requests),
@@ -95,13 +89,18 @@ fn totals(report: &Report, all: Totals, page: &mut String) -> std::fmt::Result {
             size(totals.bytes)
         )
     };
-    for (name, class) in names {
-        row(name, report.total(class), page)?;
-    }
+    row("people", report.total(Class::User))?;
+    row("crawlers", report.total(Class::Crawler))?;
+    row("automated", report.total(Class::Automated))?;
+    row("undecided", report.total(Class::Undecided))?;
+    row("all", all)?;
     let mut without = report.total(Class::User);
     without.absorb(report.total(Class::Undecided));
-    row("all", all, page)?;
-    row("without crawlers and automated:", without, page)
+    row("without crawlers*", without)?;
+    writeln!(
+        page,
+        "  * and without automated programs: people, and what could not be judged"
+    )
 }
 
 fn list<'a>(
@@ -136,7 +135,13 @@ fn list<'a>(
             100.0 * source.confidence
         );
         writeln!(page, "{}", shorten(&head, options.width))?;
-        for evidence in source.evidence.iter().take(3) {
+        // A name that decides says it all; otherwise the strongest reasons do.
+        let reasons = if source.decided_by == Some("declared_robot") {
+            1
+        } else {
+            3
+        };
+        for evidence in source.evidence.iter().take(reasons) {
             let sign = if evidence.weight < 0.0 { "but " } else { "" };
             writeln!(
                 page,
@@ -245,7 +250,7 @@ fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

@@ -56,17 +56,7 @@ pub(super) fn finish(mut analysis: Analysis) -> Report {
         .max()
         .unwrap_or_default();
     report.span = Some((first, last));
-    let lacks = |logged: fn(&Site) -> u64| sites.values().map(logged).sum::<u64>() == 0;
-    let fields: [(&str, fn(&Site) -> u64); 3] = [
-        ("referrer", |site| site.referrers_logged),
-        ("user agent", |site| site.agents_logged),
-        ("session cookie", |site| site.sessions_logged),
-    ];
-    report.not_logged = fields
-        .into_iter()
-        .filter(|(_, logged)| lacks(*logged))
-        .map(|(name, _)| name)
-        .collect();
+    report.not_logged = not_logged(&sites);
     let court = Court {
         settings: &analysis.settings,
         knowledge: &analysis.knowledge,
@@ -89,6 +79,20 @@ pub(super) fn finish(mut analysis: Analysis) -> Report {
             .then_with(|| a.source.cmp(&b.source))
     });
     report
+}
+
+/// Fields that no line of the log has, of those that rules use.
+fn not_logged(sites: &BTreeMap<u32, Site>) -> Vec<&'static str> {
+    let mut logged = [("referrer", 0), ("user agent", 0), ("session cookie", 0)];
+    for site in sites.values() {
+        logged[0].1 += site.referrers_logged;
+        logged[1].1 += site.agents_logged;
+        logged[2].1 += site.sessions_logged;
+    }
+    logged
+        .into_iter()
+        .filter_map(|(name, requests)| (requests == 0).then_some(name))
+        .collect()
 }
 
 /// Totals by window over all tables, with the habits of the sources.

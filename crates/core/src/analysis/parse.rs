@@ -201,8 +201,8 @@ impl Parsed {
     }
 
     /// Adds this block's lines to the whole log's.
-    pub(super) fn count_lines(&mut self, block: &Block, lines: &mut Lines) {
-        let before = lines.read;
+    pub(super) fn count_lines(&mut self, block: &Block, before_piece: u64, lines: &mut Lines) {
+        let before = lines.read - before_piece;
         lines.read += self.lines + block.long_lines.0;
         lines.parsed += self.len();
         lines.blank += self.blank;

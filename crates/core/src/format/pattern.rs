@@ -343,7 +343,7 @@ fn nginx(text: &str) -> Result<Vec<Token>, String> {
     let mut tokens = Vec::new();
     let mut rest = text;
     while let Some(dollar) = rest.find('$') {
-        tokens.push(Token::Text(rest[..dollar].as_bytes().to_vec()));
+        tokens.push(Token::Text(rest.as_bytes()[..dollar].to_vec()));
         rest = &rest[dollar + 1..];
         let braced = rest.strip_prefix('{');
         rest = braced.unwrap_or(rest);
