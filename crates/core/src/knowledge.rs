@@ -271,15 +271,18 @@ fn display_name(pattern: &str) -> String {
     let first = pattern.split('|').next().unwrap_or(pattern);
     let mut name = String::new();
     let mut in_class = None;
-    for char in first.replace("[\\s\\S]*", " ").chars() {
+    let text = first.replace("[\\s\\S]*", " ");
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
         match (char, in_class) {
+            ('\\', None) => name.extend(chars.next()),
             ('[', None) => in_class = Some(true),
             (']', Some(_)) => in_class = None,
             (_, Some(true)) if char != '^' => {
                 name.push(char);
                 in_class = Some(false);
             }
-            (_, Some(_)) | ('\\' | '^' | '$' | '(' | ')' | '?' | '*' | '+', None) => {}
+            (_, Some(_)) | ('^' | '$' | '(' | ')' | '?' | '*' | '+', None) => {}
             _ => name.push(char),
         }
     }

@@ -176,6 +176,7 @@ impl Verdict {
 /// * Hardly any revisits, or no parameters, happens to many readers of few pages: 2 to 1.
 /// * One agent in a hundred others: PubCrawl names it suspicious, updates of a browser explain some: 3 to 1.
 /// * Sorted order over twenty steps by chance is a matter of 1 in 30,000; readers of numbered chapters remain: 25 to 1.
+/// * Loading a page's parts is what browsers are for, and what few crawlers pay for: 5 to 1 for people.
 /// * A browser that drops every session is rare where a site hands them out: 10 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weights {
@@ -199,6 +200,7 @@ impl Default for Weights {
                 (30.0, 0.0),  // declared_robot decides by itself
                 (8.0, 0.0),   // high_error_rate
                 (10.0, -6.0), // ignored_cookies
+                (0.0, -7.0),  // loaded_page_parts
                 (4.0, -3.0),  // low_page_revisit
                 (3.0, -2.0),  // low_parameter_usage
                 (8.0, -8.0),  // suspicious_referrer

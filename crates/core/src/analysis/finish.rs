@@ -185,11 +185,19 @@ impl Court<'_> {
         }
     }
 
-    /// A source's class is that of the latest window that was decided.
+    /// A source's class is that of the latest window that was decided, leaving aside windows with hardly a request:
+    /// one stray line must not outweigh a week of traffic before it.
     fn close(&self, source: Source, trials: &mut Vec<Trial>, part: &mut Part) {
+        let busiest = trials
+            .iter()
+            .map(|trial| trial.totals.requests)
+            .max()
+            .unwrap_or(0);
+        let decided = |trial: &Trial| trial.verdict.class != Class::Undecided;
         let decisive = trials
             .iter()
-            .rposition(|trial| trial.verdict.class != Class::Undecided)
+            .rposition(|trial| decided(trial) && trial.totals.requests * 10 >= busiest)
+            .or_else(|| trials.iter().rposition(decided))
             .unwrap_or(trials.len() - 1);
         let mut totals = Totals {
             sources: 1,

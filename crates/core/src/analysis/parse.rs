@@ -46,6 +46,8 @@ pub(super) struct Parsed {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Edge {
     pub(super) time: u32,
+    /// Time of the record before it, unless it is the block's first.
+    pub(super) previous: Option<u32>,
     /// Time of the record after it, unless it is the block's last.
     pub(super) next: Option<u32>,
     pub(super) table: u16,
@@ -109,6 +111,7 @@ impl Parser {
             let records = &mut parsed.records[table as usize];
             let edge = Edge {
                 time: record.time,
+                previous: last.map(|before| before.time),
                 next: None,
                 table: table as u16,
                 at: records.len() as u32,

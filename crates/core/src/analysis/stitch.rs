@@ -75,16 +75,19 @@ impl Stitcher {
             }
         }
         for edge in &parsed.edges {
-            let far = stream
-                .last
-                .is_none_or(|last| last.abs_diff(edge.time) > jump);
+            // Between two edges time flows on without a jump: the nearest neighbour counts.
+            let neighbour = edge
+                .previous
+                .filter(|previous| previous.abs_diff(edge.time) <= jump);
+            let last = neighbour.or(stream.last);
+            let far = last.is_none_or(|last| last.abs_diff(edge.time) > jump);
             let record = &mut parsed.records[usize::from(edge.table)][edge.at as usize];
             match edge.next {
                 None if far => {
                     stream.held = Some((edge.table, *record));
                     record.kill();
                 }
-                Some(next) if far && is_excursion(stream.last, edge.time, next, jump) => {
+                Some(next) if far && is_excursion(last, edge.time, next, jump) => {
                     leave_out(record, piece, lines);
                     record.kill();
                 }

@@ -3,6 +3,7 @@
 mod declared_robot;
 mod high_error_rate;
 mod ignored_cookies;
+mod loaded_page_parts;
 mod low_page_revisit;
 mod low_parameter_usage;
 mod suspicious_referrer;
@@ -16,10 +17,11 @@ use crate::evidence::Outcome;
 use crate::profile::Profile;
 
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.
-pub const SPECS: [Spec; 8] = [
+pub const SPECS: [Spec; 9] = [
     declared_robot::SPEC,
     high_error_rate::SPEC,
     ignored_cookies::SPEC,
+    loaded_page_parts::SPEC,
     low_page_revisit::SPEC,
     low_parameter_usage::SPEC,
     suspicious_referrer::SPEC,

@@ -33,8 +33,10 @@ settings! {
         pages_min: u32 = 5,
         /// Share of empty referrers above which it points to a crawler.
         empty_max: f64 = 0.9,
-        /// Share of empty referrers up to which it points to people.
-        people_to: f64 = 0.5,
+        /// Share of referrers that name another page, as a browser does, from which it points to people...
+        people_from: f64 = 0.5,
+        /// ...if it also fetched this many style sheets, scripts or images. A referrer alone is easily forged.
+        people_assets: u32 = 1,
         /// Referrers it takes to judge by listings.
         listings_min: u32 = 20,
         /// Share of listings among the referrers above which it points to a crawler.
@@ -83,12 +85,13 @@ impl Detector for SuspiciousReferrer {
             );
             return Outcome::finding(Toward::Crawler, why, &values);
         }
-        if empty > self.people_to {
+        let links = f64::from(profile.referrers_link) / f64::from(profile.referrers);
+        if links < self.people_from || profile.assets < self.people_assets {
             return Outcome::Clear(empty);
         }
         let why = format!(
             "it follows links: {} of its {} page requests name the page that led there",
-            percent(1.0 - empty),
+            percent(links),
             profile.referrers
         );
         Outcome::finding(Toward::User, why, &values)

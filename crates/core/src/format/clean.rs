@@ -30,6 +30,9 @@ impl Clean {
     ) -> Option<(Request<'a>, &'a [u8])> {
         let mut request = Request::default();
         let mut rest = text;
+        if text.starts_with(b"#") {
+            return None;
+        }
         if self.has_host {
             let (host, after) = word(rest)?;
             (request.host, rest) = (fields::host(host), after);

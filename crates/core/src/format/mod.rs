@@ -3,6 +3,7 @@
 mod clean;
 mod detect;
 mod fields;
+pub mod invariants;
 mod json;
 mod pattern;
 mod time;

@@ -39,12 +39,16 @@ pub struct Profile {
     pub queries: u32,
     /// Requests for style sheets, scripts, fonts and images.
     pub assets: u32,
+    /// Of these, the ones that name the page they belong to.
+    pub assets_of_pages: u32,
     /// Requests for `/robots.txt`.
     pub robots: u32,
     /// Page requests whose referrer was logged.
     pub referrers: u32,
     /// Of these, the empty ones.
     pub referrers_empty: u32,
+    /// Of these, the ones that name another page, as a browser does.
+    pub referrers_link: u32,
     /// Of these, listing and search pages of some site.
     pub referrers_listing: u32,
     /// Of the listings, those on the host the log itself names.
@@ -112,6 +116,7 @@ impl Profile {
         self.first_seen = self.first_seen.min(record.time);
         self.last_seen = self.last_seen.max(record.time);
         self.assets += count(flag::ASSET);
+        self.assets_of_pages += u32::from(record.is_part_of_page());
         self.robots += count(flag::ROBOTS);
         self.bins.add(bin, bins);
         self.observe_agent(record);
@@ -147,6 +152,7 @@ impl Profile {
         self.distinct_pages.insert(record.page);
         self.referrers += u32::from(record.has(flag::REFERRER_LOGGED));
         self.referrers_empty += u32::from(record.has(flag::REFERRER_EMPTY));
+        self.referrers_link += u32::from(record.has(flag::REFERRER_LINK));
         if record.has(flag::REFERRER_LISTING) {
             self.listing_host = if self.referrers_listing == 0 {
                 record.referrer_host

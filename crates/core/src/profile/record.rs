@@ -59,6 +59,7 @@ pub(crate) mod flag {
     pub(crate) const NUMBERED: u32 = 1 << 16;
     pub(crate) const DEAD: u32 = 1 << 17;
     pub(crate) const CLIENT_ERROR: u32 = 1 << 18;
+    pub(crate) const REFERRER_LINK: u32 = 1 << 19;
 }
 
 impl Record {
@@ -104,6 +105,12 @@ impl Record {
             flag::SESSION_LOGGED,
         ]
         .map(|bit| self.has(bit))
+    }
+
+    /// True for a style sheet, script or image that names the page it belongs to.
+    pub fn is_part_of_page(&self) -> bool {
+        let both = flag::ASSET | flag::REFERRER_LINK;
+        self.flags & both == both
     }
 
     /// The host that an asset request names as its page's.
@@ -198,7 +205,8 @@ impl Lens {
             flags: source.kind as u32,
             robot: 0,
         };
-        if request.status / 100 == 4 {
+        // 499 is a client that went away: people do that.
+        if request.status / 100 == 4 && request.status != 499 {
             record.flags |= flag::CLIENT_ERROR;
         }
         match Resource::of(path) {
@@ -288,6 +296,10 @@ impl Lens {
                 }
                 let (host, rest) = split_url(referrer);
                 record.referrer_host = self.hash(host) as u32;
+                // Browsers name a page with its path. A request that refers to itself follows no link.
+                if !rest.is_empty() && rest != request.target && rest != b"/robots.txt" {
+                    record.flags |= flag::REFERRER_LINK;
+                }
                 if request
                     .host
                     .value()

@@ -1,0 +1,275 @@
+//! What must hold for every line whatever its bytes: the bodies of the fuzz targets, also run as property tests.
+
+use std::net::Ipv4Addr;
+
+use super::DEFAULT_SESSION_COOKIES;
+use super::Format;
+use super::Reader;
+use crate::request::Client;
+use crate::request::Field;
+use crate::request::Request;
+
+/// A line of a text format with a name.
+///
+/// * The short way and the long way of reading agree, and the line's end is found.
+/// * The client is the line's first field (after the host), whatever else the line holds.
+/// * What was read, written down as a clean line, is read as the same request.
+pub fn text_line(name: &str, bytes: &[u8]) {
+    let format = Format::parse(name).expect("a named format");
+    let (mut one, mut two) = (reader(), reader());
+    let line = bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let line = line.trim_ascii_end();
+    if line.is_empty() {
+        return;
+    }
+    let text = [line, b"\nthe next line"].concat();
+    let (short, length) = format.read_first(&text, &mut one);
+    assert_eq!(length, line.len() + 1, "the line's end");
+    let long = format.read(line, &mut two);
+    assert_eq!(short.map(Plain::of), long.map(Plain::of), "both ways");
+    let Ok(request) = long else { return };
+    check_values(&request);
+    let has_host = name.starts_with("vhost");
+    let first = line
+        .split(|byte| *byte == b' ')
+        .nth(usize::from(has_host))
+        .unwrap_or_default();
+    assert_eq!(
+        client(&request),
+        first.to_vec(),
+        "the client is the first field"
+    );
+    let written = write_clean(&request, has_host, name.ends_with("combined"));
+    let again = format.read(written.as_slice(), &mut one).map(Plain::of);
+    assert_eq!(
+        again,
+        Ok(Plain::of(request)),
+        "{}",
+        String::from_utf8_lossy(&written)
+    );
+}
+
+/// A line of JSON: what was read, written as JSON of the same keys, is read as the same request.
+pub fn json_line(name: &str, bytes: &[u8]) {
+    let format = Format::parse(name).expect("a named format");
+    let mut first = reader();
+    let Ok(request) = format.read(bytes, &mut first) else {
+        return;
+    };
+    check_values(&request);
+    let (Ok(client), Ok(target), Ok(method)) = (
+        String::from_utf8(client(&request)),
+        std::str::from_utf8(request.target),
+        std::str::from_utf8(request.method),
+    ) else {
+        return;
+    };
+    let (time, status, bytes) = (request.time, request.status, request.bytes);
+    let json = match name {
+        "json_nginx" => {
+            serde_json::json!({"remote_addr": client, "msec": time, "request_method": method, "request_uri": target, "status": status, "body_bytes_sent": bytes})
+        }
+        "json_caddy" => {
+            serde_json::json!({"ts": time, "request": {"client_ip": client, "method": method, "uri": target}, "status": status, "size": bytes})
+        }
+        _ => {
+            serde_json::json!({"ClientHost": client, "StartUTC": jiff::Timestamp::from_second(i64::from(time)).unwrap_or_default().to_string(), "RequestMethod": method, "RequestPath": target, "DownstreamStatus": status, "DownstreamContentSize": bytes})
+        }
+    };
+    let written = json.to_string();
+    let mut second = reader();
+    let again = format
+        .read(written.as_bytes(), &mut second)
+        .map(|request| Plain::of(request).core());
+    assert_eq!(again, Ok(Plain::of(request).core()), "{written}");
+}
+
+/// A format string and a line: refused with a message, or compiled; then every line is read or skipped.
+pub fn format_string(format: &str, line: &[u8]) {
+    match Format::parse(format) {
+        Err(message) => assert!(!message.is_empty()),
+        Ok(format) => {
+            let mut reader = reader();
+            if let Ok(request) = format.read(line, &mut reader) {
+                check_values(&request);
+            }
+        }
+    }
+}
+
+fn reader() -> Reader {
+    Reader::new(&DEFAULT_SESSION_COOKIES.map(str::to_owned))
+}
+
+fn check_values(request: &Request<'_>) {
+    assert!(
+        (100..1000).contains(&request.status)
+            && !request.target.is_empty()
+            && !request.method.is_empty()
+    );
+    assert!(
+        request.bytes <= 1 << 50 && request.time >= 631_152_000 && request.time < 4_102_444_800
+    );
+    assert!(!client(request).is_empty() && client(request).len() <= 255);
+}
+
+fn client(request: &Request<'_>) -> Vec<u8> {
+    match request.client {
+        Client::V4(address) => Ipv4Addr::from(address).to_string().into_bytes(),
+        Client::Written(text) => text.to_vec(),
+    }
+}
+
+/// A request with values of its own, to compare two that borrow from different places.
+#[derive(Debug, PartialEq)]
+struct Plain {
+    core: (Vec<u8>, u32, Vec<u8>, Vec<u8>, u16, u64),
+    fields: [Option<Option<Vec<u8>>>; 5],
+}
+
+impl Plain {
+    fn of(request: Request<'_>) -> Plain {
+        let field = |field: Field<'_>| match field {
+            Field::NotLogged => None,
+            Field::Empty => Some(None),
+            Field::Value(value) => Some(Some(value.to_vec())),
+        };
+        Plain {
+            core: (
+                client(&request),
+                request.time,
+                request.method.to_vec(),
+                request.target.to_vec(),
+                request.status,
+                request.bytes,
+            ),
+            fields: [
+                request.referrer,
+                request.agent,
+                request.session,
+                request.host,
+                request.user,
+            ]
+            .map(field),
+        }
+    }
+
+    fn core(self) -> (Vec<u8>, u32, Vec<u8>, Vec<u8>, u16, u64) {
+        self.core
+    }
+}
+
+fn write_clean(request: &Request<'_>, has_host: bool, has_agent: bool) -> Vec<u8> {
+    let or_dash = |field: Field<'_>| field.value().unwrap_or(b"-").to_vec();
+    let time = jiff::Timestamp::from_second(i64::from(request.time)).unwrap_or_default();
+    let mut line = Vec::new();
+    if has_host {
+        line.extend([or_dash(request.host).as_slice(), b":80 "].concat());
+    }
+    line.extend([&client(request), b" - ".as_slice(), &or_dash(request.user)].concat());
+    line.extend(
+        time.strftime(" [%d/%b/%Y:%H:%M:%S +0000] \"")
+            .to_string()
+            .into_bytes(),
+    );
+    line.extend([request.method, b" ", request.target, b" HTTP/1.1\" "].concat());
+    line.extend(format!("{} {}", request.status, request.bytes).into_bytes());
+    if has_agent {
+        line.extend(
+            [
+                b" \"".as_slice(),
+                &or_dash(request.referrer),
+                b"\" \"",
+                &or_dash(request.agent),
+                b"\"",
+            ]
+            .concat(),
+        );
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::format::Skip;
+
+    const TEXT: [&str; 4] = ["common", "combined", "vhost_common", "vhost_combined"];
+    const JSON: [&str; 3] = ["json_nginx", "json_caddy", "json_traefik"];
+
+    /// Lines that are nearly right: a sound one with bytes changed, doubled or cut out.
+    fn nearly(line: &'static [u8]) -> impl Strategy<Value = Vec<u8>> {
+        let edit = (
+            0..line.len(),
+            0..12_usize,
+            prop::sample::select(b"\" \\[]-:/0919.\x00\xff\r?{}#A".to_vec()),
+            0..3_u8,
+        );
+        prop::collection::vec(edit, 0..4).prop_map(move |edits| {
+            let mut bytes = line.to_vec();
+            for (at, length, byte, kind) in edits {
+                let at = at.min(bytes.len());
+                let end = (at + length).min(bytes.len());
+                match kind {
+                    0 => bytes.insert(at, byte),
+                    1 => drop(bytes.splice(at..end, [byte])),
+                    _ => drop(bytes.drain(at..end)),
+                }
+            }
+            bytes
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+
+        #[test]
+        fn combined(line in nearly(br#"192.0.2.1 - - [01/Jan/2030:00:00:00 +0000] "GET /a?b=1 HTTP/1.1" 200 512 "http://a.example/" "Mozilla/5.0" "-""#)) {
+            TEXT.iter().for_each(|name| text_line(name, &line));
+        }
+
+        #[test]
+        fn vhost(line in nearly(br#"www.example.com:443 2001:db8::1 - ann lee [01/Jan/2030:00:00:00 -0330] "POST / HTTP/2" 404 - "-" "a \"b\" c""#)) {
+            TEXT.iter().for_each(|name| text_line(name, &line));
+        }
+
+        #[test]
+        fn nginx_json(line in nearly(br#"{"time_iso8601":"2030-01-01T00:00:00+00:00","remote_addr":"192.0.2.1","request":"GET /a\u00e9 HTTP/1.1","status":200,"body_bytes_sent":5,"args":"x"}"#)) {
+            JSON.iter().for_each(|name| json_line(name, &line));
+        }
+
+        #[test]
+        fn caddy_json(line in nearly(br#"{"ts":1893456000.5,"request":{"remote_ip":"192.0.2.1","method":"GET","host":"h","uri":"/a","headers":{"User-Agent":["M"]}},"size":9,"status":200}"#)) {
+            JSON.iter().for_each(|name| json_line(name, &line));
+        }
+
+        #[test]
+        fn any_bytes(line in prop::collection::vec(any::<u8>(), 0..200)) {
+            TEXT.iter().for_each(|name| text_line(name, &line));
+            JSON.iter().for_each(|name| json_line(name, &line));
+        }
+
+        #[test]
+        fn strings(format in r#"([%$][a-zA-Z{}>_]{0,12}[ "\[\]-]{0,2}){0,8}"#, line in "[ -~]{0,120}") {
+            format_string(&format, line.as_bytes());
+        }
+    }
+
+    #[test]
+    fn reasons_have_names() {
+        let names: std::collections::BTreeSet<&str> =
+            Skip::ALL.iter().map(|skip| skip.name()).collect();
+        assert_eq!(names.len(), Skip::ALL.len());
+        assert!(
+            Skip::ALL
+                .iter()
+                .enumerate()
+                .all(|(number, skip)| *skip as usize == number)
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! Detector fixtures: access logs whose comments state what each source must show.
+//!
+//! `# expect: NAME SOURCE` asks for a finding towards a crawler (towards people, for a rule that only speaks for them),
+//! `# expect: nothing SOURCE` for none.
+//! `# repeat: N every Ss from M sources` makes N requests of each following line, S seconds apart, from M sources;
+//! `{n}` becomes the request's number, `{s}` the source's.
+
+use std::collections::BTreeMap;
+
+use cattlegrid_core::Settings;
+use cattlegrid_core::detectors::SPECS;
+use cattlegrid_core::evidence::Toward;
+
+use crate::analyze;
+
+struct Fixture {
+    format: String,
+    expected: Vec<(String, String)>,
+    lines: Vec<String>,
+}
+
+fn load(name: &str) -> Fixture {
+    let path = format!("{}/tests/detectors/{name}.log", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let mut fixture = Fixture {
+        format: "combined".to_owned(),
+        expected: Vec::new(),
+        lines: Vec::new(),
+    };
+    let (mut repeat, mut every, mut sources) = (1, 1, 1);
+    let mut timed = Vec::new();
+    for line in text.lines() {
+        if let Some(expectation) = line.strip_prefix("# expect: ") {
+            let (what, source) = expectation.split_once(' ').unwrap();
+            fixture
+                .expected
+                .push((what.to_owned(), source.trim().to_owned()));
+        } else if let Some(format) = line.strip_prefix("# format: ") {
+            fixture.format = format.to_owned();
+        } else if let Some(numbers) = line.strip_prefix("# repeat: ") {
+            let numbers: Vec<u64> = numbers
+                .split(|char: char| !char.is_ascii_digit())
+                .filter_map(|number| number.parse().ok())
+                .collect();
+            (repeat, every, sources) =
+                (numbers[0], numbers[1], numbers.get(2).copied().unwrap_or(1));
+        } else if !line.starts_with('#') && !line.is_empty() {
+            let fill = |number: u64, source: u64| {
+                let second = number * every;
+                let clock = format!(
+                    "{:02}:{:02}:{:02}",
+                    second / 3600 % 24,
+                    second / 60 % 60,
+                    second % 60
+                );
+                let line = line
+                    .replace("{n}", &number.to_string())
+                    .replace("{s}", &source.to_string())
+                    .replace("00:00:00", &clock);
+                (second, line)
+            };
+            (0..repeat)
+                .for_each(|number| timed.extend((0..sources).map(|source| fill(number, source))));
+        }
+    }
+    timed.sort();
+    fixture.lines = timed.into_iter().map(|(_, line)| line).collect();
+    fixture
+}
+
+#[test]
+fn every_detector_has_a_hit_and_an_honest_miss() {
+    for spec in &SPECS {
+        let fixture = load(spec.name);
+        let settings = Settings {
+            min_requests: 0,
+            ..Settings::default()
+        };
+        let report = analyze(&[&fixture.lines], settings, &fixture.format, 100);
+        let found: BTreeMap<&str, Vec<&str>> = report
+            .sources
+            .iter()
+            .map(|source| {
+                let hits = source
+                    .evidence
+                    .iter()
+                    .filter(|evidence| {
+                        evidence.toward != Toward::User || evidence.detector == "loaded_page_parts"
+                    })
+                    .map(|evidence| evidence.detector);
+                (source.source.as_str(), hits.collect())
+            })
+            .collect();
+        let (mut hits, mut misses) = (0, 0);
+        for (what, source) in &fixture.expected {
+            let shown = found
+                .get(source.as_str())
+                .unwrap_or_else(|| panic!("{}: no requests from {source}", spec.name));
+            if what == "nothing" {
+                misses += 1;
+                assert!(
+                    !shown.contains(&spec.name),
+                    "{}: {source} shows {shown:?}",
+                    spec.name
+                );
+            } else {
+                hits += 1;
+                assert!(
+                    shown.contains(&what.as_str()),
+                    "{}: {source} shows {shown:?}",
+                    spec.name
+                );
+            }
+        }
+        assert!(
+            hits > 0 && misses > 0,
+            "{}: {hits} hits, {misses} misses",
+            spec.name
+        );
+    }
+}
