@@ -217,12 +217,7 @@ fn write(report: &Report, arguments: &AnalyzeArgs, pieces: Vec<String>) -> anyho
     let to_stdout = arguments.json.as_deref() == Some(Path::new("-"));
     match &arguments.json {
         Some(_) if to_stdout => write_json(report, &mut io::stdout().lock())?,
-        Some(path) => {
-            let mut file = File::create(path)
-                .with_context(|| format!("{} cannot be written", path.display()))?;
-            write_json(report, &mut file)
-                .with_context(|| format!("{} could not be written to its end", path.display()))?;
-        }
+        Some(path) => write_file(report, path)?,
         None => {}
     }
     if arguments.quiet || to_stdout {
@@ -235,6 +230,30 @@ fn write(report: &Report, arguments: &AnalyzeArgs, pieces: Vec<String>) -> anyho
     };
     write_text(report, &options, &mut io::stdout().lock())?;
     Ok(())
+}
+
+/// A report is whole or not there: it takes its name only once it lies on the disk.
+fn write_file(report: &Report, path: &Path) -> anyhow::Result<()> {
+    let failed = || format!("{} cannot be written", path.display());
+    // A device or a pipe has no half-written state to hide, and must not be replaced by a file.
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        let mut file = File::options()
+            .write(true)
+            .open(path)
+            .with_context(failed)?;
+        return write_json(report, &mut file).with_context(failed);
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = Path::new(&name);
+    let written = File::create(part).and_then(|mut file| {
+        write_json(report, &mut file)?;
+        file.sync_all()
+    });
+    written
+        .and_then(|()| std::fs::rename(part, path))
+        .with_context(failed)
+        .inspect_err(|_| drop(std::fs::remove_file(part)))
 }
 
 /// Says which formats were found: a wrong guess must be seen.

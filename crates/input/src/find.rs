@@ -16,6 +16,14 @@ pub(crate) enum Input {
 }
 
 impl Input {
+    /// True for anything but a file on disk.
+    pub(crate) fn can_only_be_read_once(&self) -> bool {
+        match self {
+            Input::Stdin => true,
+            Input::File(path) => fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()),
+        }
+    }
+
     pub(crate) fn name(&self) -> String {
         match self {
             Input::Stdin => "standard input".to_owned(),

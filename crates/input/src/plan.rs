@@ -28,7 +28,7 @@ pub struct Piece {
     /// Its format.
     pub format: Arc<Format>,
     input: Input,
-    /// Standard input cannot be opened twice: what was looked at, and the rest.
+    /// Standard input and pipes cannot be opened twice: what was looked at, and the rest.
     begun: Option<(Vec<u8>, Opened)>,
     /// Time of the first request, and its line.
     first: (u32, Vec<u8>),
@@ -124,7 +124,7 @@ fn look(input: Input, format: Option<&Format>) -> Result<Piece, String> {
     };
     let first = first_request(&start[..whole], &format);
     let name = input.name();
-    let begun = (input == Input::Stdin).then_some((start, opened));
+    let begun = input.can_only_be_read_once().then_some((start, opened));
     Ok(Piece {
         name,
         format: Arc::new(format),

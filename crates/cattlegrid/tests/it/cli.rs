@@ -1,0 +1,267 @@
+//! Arguments, messages, exit status, documents.
+
+use std::path::Path;
+
+use crate::LINE;
+use crate::file;
+use crate::report;
+use crate::run;
+use crate::run_with_input;
+use crate::stderr;
+use crate::stdout;
+use crate::write;
+
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/access.log");
+
+#[test]
+fn the_example_shows_its_crawlers_and_why() {
+    let output = run(&["analyze", EXAMPLE]);
+    assert!(output.status.success());
+    assert!(stderr(&output).contains("format combined"));
+    let text = stdout(&output);
+    for expected in [
+        "3,000 requests from",
+        "203.0.113.66",
+        "masquerading",
+        "in ascending order by number",
+        "calls itself Googlebot",
+        "Could not be judged",
+    ] {
+        assert!(text.contains(expected), "{expected} is missing in\n{text}");
+    }
+    let json = report(&[EXAMPLE]);
+    let class = |source: &str| {
+        let entry = json["sources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|entry| entry["source"] == source)
+            .unwrap();
+        (entry["class"].as_str().unwrap(), entry["kind"].as_str())
+    };
+    assert_eq!(class("203.0.113.10"), ("crawler", None));
+    assert_eq!(class("203.0.113.66"), ("crawler", Some("masquerading")));
+    assert_eq!(class("203.0.113.99"), ("crawler", Some("masquerading")));
+    assert_eq!(class("203.0.113.20"), ("automated", None));
+    assert_eq!(class("198.51.100.250"), ("user", None));
+}
+
+#[test]
+fn the_json_report_keeps_to_its_schema() {
+    let schema: serde_json::Value =
+        serde_json::from_str(include_str!("../../../../docs/schema/analyze.json")).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let empty = run_with_input(
+        &["analyze", "--json", "-", "--format", "combined", "-"],
+        b"# nothing\n",
+    );
+    let json = report(&["--min-requests", "1", EXAMPLE]);
+    for document in [json, serde_json::from_slice(&empty.stdout).unwrap()] {
+        let errors: Vec<String> = validator
+            .iter_errors(&document)
+            .take(5)
+            .map(|error| format!("{error} at {}", error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+}
+
+#[test]
+fn listed_are_findings_of_any_size_and_the_rest_from_min_requests_on() {
+    let few = report(&[EXAMPLE]);
+    let all = report(&["--min-requests", "1", EXAMPLE]);
+    let listed = few["sources"].as_array().unwrap();
+    assert!(
+        listed
+            .iter()
+            .all(|source| source["class"] != "user" || source["requests"].as_u64() >= Some(100))
+    );
+    assert_eq!(
+        all["sources"].as_array().unwrap().len() as u64,
+        all["totals"]["all"]["sources"].as_u64().unwrap()
+    );
+    assert!(listed.len() < all["sources"].as_array().unwrap().len());
+    assert_eq!(few["totals"], all["totals"]);
+    let requests: Vec<u64> = all["sources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|source| source["requests"].as_u64().unwrap())
+        .collect();
+    assert!(requests.is_sorted_by(|a, b| a >= b));
+}
+
+#[test]
+fn exit_status_tells_findings_and_errors_apart() {
+    assert_eq!(run(&["analyze", EXAMPLE, "-q"]).status.code(), Some(0));
+    assert_eq!(
+        run(&["analyze", EXAMPLE, "-q", "--fail-on", "crawler"])
+            .status
+            .code(),
+        Some(1)
+    );
+    let (_folder, person) = file(format!("{LINE}\n").as_bytes());
+    assert_eq!(
+        run(&["analyze", &person, "-q", "--fail-on", "crawler"])
+            .status
+            .code(),
+        Some(0)
+    );
+    assert_eq!(run(&["analyze", "/no/such/file"]).status.code(), Some(2));
+    assert_eq!(run(&["analyze"]).status.code(), Some(2));
+    assert_eq!(
+        run(&["analyze", EXAMPLE, "--json", "/no/such/folder/report.json"])
+            .status
+            .code(),
+        Some(2)
+    );
+}
+
+#[test]
+fn one_bad_file_does_not_keep_the_others_from_being_read() {
+    let output = run(&["analyze", "/no/such/file", EXAMPLE]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("/no/such/file does not exist"));
+    assert!(stdout(&output).contains("3,000 requests"));
+}
+
+#[test]
+fn a_log_that_is_not_understood_says_what_to_do() {
+    let (_folder, words) = file(b"just\nsome\nwords\n");
+    let message = stderr(&run(&["analyze", &words]));
+    assert!(
+        message.contains("was not recognised")
+            && message.contains("just")
+            && message.contains("--format"),
+        "{message}"
+    );
+    // Right at first, another format later: the wrong lines are in the majority.
+    let json = r#"{"time_iso8601":"2030-01-01T00:00:00+00:00","remote_addr":"192.0.2.1","request":"GET / HTTP/1.1","status":200}"#;
+    let mixed = format!("{LINE}\n").repeat(300) + &format!("{json}\n").repeat(1000);
+    let (_folder, mixed) = file(mixed.as_bytes());
+    let output = run(&["analyze", &mixed]);
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        message.contains("1000 of 1300 lines could not be read")
+            && message.contains(":301: {")
+            && message.contains("--format json_nginx"),
+        "{message}"
+    );
+}
+
+#[test]
+fn wrong_settings_are_refused_with_their_line() {
+    let (folder, log) = file(format!("{LINE}\n").as_bytes());
+    let config = write(
+        folder.path(),
+        "cattlegrid.toml",
+        b"\n[detectors.high_error_rate]\nerror_max = 0.5\n",
+    );
+    let output = run(&["analyze", &log, "--config", &config]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = stderr(&output);
+    assert!(
+        message.contains(
+            "cattlegrid.toml: line 2: [detectors.high_error_rate]: unknown field `error_max`"
+        ),
+        "{message}"
+    );
+    assert!(stderr(&run(&["analyze", &log, "--window", "0d"])).contains("--window"));
+    let shown = stdout(&run(&["config", "show"]));
+    let config = write(folder.path(), "shown.toml", shown.as_bytes());
+    assert_eq!(
+        run(&["analyze", EXAMPLE, "--json", "-", "--config", &config]).stdout,
+        run(&["analyze", EXAMPLE, "--json", "-"]).stdout
+    );
+    let documented = std::fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/default.toml"),
+    )
+    .unwrap();
+    assert_eq!(
+        documented, shown,
+        "run: cattlegrid config show > docs/default.toml"
+    );
+}
+
+#[test]
+fn detectors_explain_themselves() {
+    let list = stdout(&run(&["explain"]));
+    assert_eq!(list.lines().count(), 9);
+    for name in list
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+    {
+        let page = stdout(&run(&["explain", name]));
+        assert!(
+            page.contains("# Why it matters") && page.contains(&format!("[detectors.{name}]")),
+            "{page}"
+        );
+    }
+    assert!(stderr(&run(&["explain", "nonsense"])).contains("known: declared_robot"));
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let shell = format!(
+        "'{}' analyze '{EXAMPLE}' --json - | head -c 10 >/dev/null; echo ${{PIPESTATUS[0]}}",
+        env!("CARGO_BIN_EXE_cattlegrid")
+    );
+    let output = std::process::Command::new("bash")
+        .args(["-c", &shell])
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout).trim(),
+        "0",
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn formats_of_servers_give_the_same_verdicts() {
+    let combined = crate::make_log::make(2000, 9);
+    let nginx: String = combined.iter().map(|line| to_json(line) + "\n").collect();
+    let vhost: String = combined
+        .iter()
+        .map(|line| format!("shop.example.com:443 {line}\n"))
+        .collect();
+    let (_one, combined) = file((combined.join("\n") + "\n").as_bytes());
+    let (_two, nginx) = file(nginx.as_bytes());
+    let (_three, vhost) = file(vhost.as_bytes());
+    let verdicts = |path: &str| {
+        let json = report(&["--min-requests", "1", path]);
+        let short = |source: &serde_json::Value| {
+            format!(
+                "{} {} {} {}",
+                source["source"], source["requests"], source["class"], source["kind"]
+            )
+        };
+        json["sources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(short)
+            .collect::<Vec<String>>()
+    };
+    let expected = verdicts(&combined);
+    assert!(expected.len() > 100);
+    assert_eq!(verdicts(&nginx), expected);
+    assert_eq!(verdicts(&vhost), expected);
+}
+
+/// A combined line as nginx's JSON.
+fn to_json(line: &str) -> String {
+    let quoted: Vec<&str> = line.split('"').collect();
+    let head: Vec<&str> = quoted[0]
+        .split([' ', '[', ']'])
+        .filter(|part| !part.is_empty())
+        .collect();
+    let tail: Vec<&str> = quoted[2].split_whitespace().collect();
+    serde_json::json!({
+        "remote_addr": head[0], "time_local": format!("{} {}", head[3], head[4]), "request": quoted[1], "status": tail[0].parse::<u16>().unwrap(),
+        "body_bytes_sent": tail[1].parse::<u64>().unwrap(), "http_referer": if quoted[3] == "-" { "" } else { quoted[3] }, "http_user_agent": quoted[5],
+    })
+    .to_string()
+}

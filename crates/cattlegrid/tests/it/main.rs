@@ -1,0 +1,94 @@
+//! The real program on real files.
+
+mod cli;
+mod determinism;
+mod hostile;
+#[path = "../../examples/make_log.rs"]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "an example is a program of its own"
+)]
+mod make_log;
+mod real_logs;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::process::Output;
+use std::process::Stdio;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Runs the program.
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// Runs the program with something on its standard input.
+fn run_with_input(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let writer = std::thread::spawn(move || drop(pipe.write_all(&input)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    output
+}
+
+/// The report of a successful run.
+fn report(arguments: &[&str]) -> Value {
+    let output = run(&[&["analyze", "--json", "-"], arguments].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!text.contains("panicked"), "{text}");
+    text
+}
+
+/// A folder with a file in it.
+fn file(bytes: &[u8]) -> (TempDir, String) {
+    let folder = TempDir::new().unwrap();
+    let path = write(folder.path(), "access.log", bytes);
+    (folder, path)
+}
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn log_bytes(lines: usize, seed: u64) -> Vec<u8> {
+    let mut text = make_log::make(lines, seed).join("\n").into_bytes();
+    text.push(b'\n');
+    text
+}
+
+const LINE: &str =
+    r#"192.0.2.1 - - [01/Jan/2030:00:00:00 +0000] "GET / HTTP/1.1" 200 512 "-" "Mozilla/5.0""#;

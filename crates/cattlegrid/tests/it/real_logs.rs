@@ -1,0 +1,103 @@
+//! Real logs and other projects' lists, where they lie beside the project. They are never part of it.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::report;
+
+/// The folder with real logs, or a word that it is not there.
+fn data(skipped: usize) -> Option<PathBuf> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    let _ = std::io::Write::write_all(
+        &mut std::io::stderr(),
+        format!("SKIPPED: {skipped} checks on real logs, which are not here\n").as_bytes(),
+    );
+    None
+}
+
+/// Sources by label and by the class they were given.
+fn confusion(report: &Value, labels: &str) -> std::collections::BTreeMap<(String, String), u64> {
+    let sources = report["sources"].as_array().unwrap();
+    let class: std::collections::BTreeMap<&str, &str> = sources
+        .iter()
+        .map(|source| {
+            (
+                source["source"].as_str().unwrap(),
+                source["class"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let mut table = std::collections::BTreeMap::new();
+    for row in labels.lines().skip(1) {
+        let mut cells = row.split(',');
+        let (source, label) = (cells.next().unwrap(), cells.next().unwrap());
+        let class = class.get(source).copied().unwrap_or("unlisted");
+        *table
+            .entry((label.to_owned(), class.to_owned()))
+            .or_default() += 1;
+    }
+    table
+}
+
+#[test]
+fn labelled_logs_are_read_whole_and_nobody_labelled_a_person_is_called_a_crawler() {
+    let logs = [
+        ("eleek_2020", 406_454, 265),
+        ("almhuette_2020_21", 294_094, 0),
+        ("nspw_2018", 87_866, 363),
+        ("lowtraffic_2005_18", 105_175, 2),
+    ];
+    let Some(folder) = data(logs.len()) else {
+        return;
+    };
+    for (name, parsed, left_out) in logs {
+        let pattern = folder.join(name).join("*.gz");
+        let report = report(&["--min-requests", "1", pattern.to_str().unwrap()]);
+        assert_eq!(report["lines"]["parsed"], parsed, "{name}");
+        let skipped: u64 = report["lines"]["skipped"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| entry["count"].as_u64().unwrap())
+            .sum();
+        assert_eq!(skipped, left_out, "{name}");
+        let labels = std::fs::read_to_string(folder.join(name).join("labels.csv")).unwrap();
+        let table = confusion(&report, &labels);
+        let count = |label: &str, class: &str| {
+            table
+                .get(&(label.to_owned(), class.to_owned()))
+                .copied()
+                .unwrap_or(0)
+        };
+        assert_eq!(
+            count("user", "crawler") + count("user", "automated"),
+            0,
+            "{name}: {table:?}"
+        );
+        assert_eq!(count("legitimate", "user"), 0, "{name}: {table:?}");
+        // What declares itself is found; the labels were made from the same agents, so this holds the list, not skill.
+        let declared: u64 = ["legitimate", "unauthorized"]
+            .iter()
+            .map(|label| count(label, "crawler") + count(label, "automated"))
+            .sum();
+        let all: u64 = table
+            .iter()
+            .filter(|((label, _), _)| label == "legitimate" || label == "unauthorized")
+            .map(|(_, count)| count)
+            .sum();
+        assert!(declared * 100 >= all * 95, "{name}: {table:?}");
+    }
+}
+
+#[test]
+fn people_behind_one_proxy_are_no_crawler() {
+    let Some(folder) = data(1) else { return };
+    let pattern = folder.join("small_variety/pfc_proxy__*.gz");
+    let report = report(&["--min-requests", "1", pattern.to_str().unwrap()]);
+    let heaviest = &report["sources"][0];
+    assert_ne!(heaviest["class"], "crawler", "{heaviest}");
+}
