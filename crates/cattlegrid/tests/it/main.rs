@@ -1,4 +1,9 @@
 //! The real program on real files.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests read files and stop at the first surprise"
+)]
 
 mod cli;
 mod determinism;

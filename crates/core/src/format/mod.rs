@@ -199,10 +199,7 @@ impl Format {
         } else {
             text
         };
-        if let Some(format) = Format::known()
-            .into_iter()
-            .find(|format| format.name == alias)
-        {
+        if let Some(format) = Format::named(alias) {
             return Ok(format);
         }
         if let Some(map) = text.strip_prefix("json:") {
@@ -224,20 +221,23 @@ impl Format {
 
     /// The named formats, most specific first.
     pub fn known() -> Vec<Format> {
-        let text = NAMED_TEXT.iter().map(|(name, clean, pattern)| {
-            let pattern = Pattern::compile(pattern)
-                .expect("the named formats compile: a test builds them all");
-            let layout = Layout::Named(*clean, pattern);
-            Format {
-                name: (*name).to_owned(),
-                layout,
-            }
-        });
-        let json = JsonFormat::named().into_iter().map(|(name, json)| Format {
+        let names = NAMED_TEXT
+            .iter()
+            .map(|(name, _, _)| *name)
+            .chain(json::NAMED);
+        names.filter_map(Format::named).collect()
+    }
+
+    fn named(name: &str) -> Option<Format> {
+        let text = NAMED_TEXT.iter().find(|(known, _, _)| *known == name);
+        let layout = match text {
+            Some((_, clean, pattern)) => Layout::Named(*clean, Pattern::compile(pattern).ok()?),
+            None => Layout::Json(JsonFormat::named(name)?),
+        };
+        Some(Format {
             name: name.to_owned(),
-            layout: Layout::Json(json),
-        });
-        text.chain(json).collect()
+            layout,
+        })
     }
 
     /// The name, or the format string it was made from.
@@ -367,6 +367,11 @@ mod tests {
     }
 
     const COMBINED: &str = r#"192.0.2.1 - ann [01/Jan/2030:00:00:00 +0100] "GET /a?b=1 HTTP/1.1" 200 512 "-" "Mozilla/5.0""#;
+
+    #[test]
+    fn every_name_has_a_format() {
+        assert_eq!(Format::known().len(), NAMED_TEXT.len() + json::NAMED.len());
+    }
 
     #[test]
     fn named_formats() {

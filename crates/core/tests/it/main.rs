@@ -1,4 +1,9 @@
 //! Whole-crate tests: detector fixtures, determinism, and the rules of the house that a test can keep.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests read files and stop at the first surprise"
+)]
 
 mod determinism;
 mod fixtures;

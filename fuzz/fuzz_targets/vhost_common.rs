@@ -1,0 +1,4 @@
+//! A line of the format `vhost_common`: what must hold is in `format::invariants`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|line: &[u8]| cattlegrid_core::format::invariants::text_line("vhost_common", line));
