@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cattlegrid_core::knowledge::RobotList;
 use serde_json::Value;
 
 use crate::report;
@@ -100,4 +101,37 @@ fn people_behind_one_proxy_are_no_crawler() {
     let report = report(&["--min-requests", "1", pattern.to_str().unwrap()]);
     let heaviest = &report["sources"][0];
     assert_ne!(heaviest["class"], "crawler", "{heaviest}");
+}
+
+#[test]
+fn agents_of_others_lists_are_told_apart() {
+    let Some(folder) = data(2) else { return };
+    let robots =
+        RobotList::from_json(include_str!("../../../../data/crawler-user-agents.json")).unwrap();
+    let text = std::fs::read_to_string(folder.join("lists/ua/crawler-user-agents.json")).unwrap();
+    let entries: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let left_out = ["Viber", "AP3A\\.240617\\.008", "008\\/"];
+    let kept = entries
+        .iter()
+        .filter(|entry| !left_out.contains(&entry["pattern"].as_str().unwrap()));
+    let examples: Vec<&str> = kept
+        .flat_map(|entry| entry["instances"].as_array().unwrap())
+        .map(|agent| agent.as_str().unwrap())
+        .collect();
+    let missed: Vec<&&str> = examples
+        .iter()
+        .filter(|agent| robots.find(agent.as_bytes()).is_none())
+        .collect();
+    assert!(examples.len() > 1500 && missed.is_empty(), "{missed:?}");
+
+    let mut text = String::new();
+    let packed = std::fs::File::open(folder.join("lists/ua/intoli_user-agents.json.gz")).unwrap();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(packed), &mut text).unwrap();
+    let browsers: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let called: Vec<&str> = browsers
+        .iter()
+        .map(|entry| entry["userAgent"].as_str().unwrap())
+        .filter(|agent| robots.find(agent.as_bytes()).is_some())
+        .collect();
+    assert!(browsers.len() == 10_000 && called.is_empty(), "{called:?}");
 }

@@ -59,7 +59,10 @@ impl Stitcher {
         let jump = self.jump_seconds;
         let stream = &mut self.streams[number];
         if let Some((table, record)) = stream.held.take() {
-            if is_excursion(stream.last, record.time, first, jump) {
+            if stream
+                .last
+                .is_some_and(|last| is_excursion(last, record.time, first, jump))
+            {
                 leave_out(&record, piece, lines);
             } else {
                 stream.last = Some(record.time);
@@ -74,6 +77,7 @@ impl Stitcher {
                     .for_each(|edge| edge.at += 1);
             }
         }
+        let third = parsed.edges.get(1).and_then(|second| second.next);
         for edge in &parsed.edges {
             // Between two edges time flows on without a jump: the nearest neighbour counts.
             let neighbour = edge
@@ -87,7 +91,13 @@ impl Stitcher {
                     stream.held = Some((edge.table, *record));
                     record.kill();
                 }
-                Some(next) if far && is_excursion(last, edge.time, next, jump) => {
+                Some(next)
+                    if far
+                        && last.map_or_else(
+                            || starts_wrong(edge.time, next, third, jump),
+                            |last| is_excursion(last, edge.time, next, jump),
+                        ) =>
+                {
                     leave_out(record, piece, lines);
                     record.kill();
                 }
@@ -149,15 +159,15 @@ fn leave_out(record: &Record, piece: u32, lines: &mut Lines) {
     );
 }
 
-/// True where time leaps from `last` to `time` and `next` is back again. At the start only a leap back can tell.
-fn is_excursion(last: Option<u32>, time: u32, next: u32, jump: u32) -> bool {
+/// True where time leaps from `last` to `time` and `next` is back again.
+fn is_excursion(last: u32, time: u32, next: u32, jump: u32) -> bool {
     let leaps_back = time > next.saturating_add(jump);
     let leaps_on = next > time.saturating_add(jump);
-    match last {
-        None => leaps_back,
-        Some(last) => {
-            (time > last.saturating_add(jump) && leaps_back)
-                || (last > time.saturating_add(jump) && leaps_on)
-        }
-    }
+    (time > last.saturating_add(jump) && leaps_back)
+        || (last > time.saturating_add(jump) && leaps_on)
+}
+
+/// True for a first record from the future: the two after it agree on an earlier time. (From the past it may be a gap.)
+fn starts_wrong(time: u32, second: u32, third: Option<u32>, jump: u32) -> bool {
+    time > second.saturating_add(jump) && third.is_some_and(|third| third.abs_diff(second) <= jump)
 }
