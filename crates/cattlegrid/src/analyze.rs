@@ -117,7 +117,9 @@ fn read(plan: Plan, mut analysis: Analysis, arguments: &AnalyzeArgs) -> (Report,
     let bar = progress_bar(&plan, arguments);
     let (give, take) = mpsc::sync_channel::<Block>(ROUND);
     let (give_back, take_back) = mpsc::channel::<Vec<u8>>();
-    thread::scope(|scope| {
+    thread::scope(move |scope| {
+        // Dropped when anything here panics: the reader must not wait for ever on a full channel.
+        let take = take;
         let progress = plan.progress.clone();
         let reader = scope.spawn(move || {
             let room = || {
@@ -188,13 +190,21 @@ fn check_readable(report: &Report, pieces: &[String]) -> anyhow::Result<()> {
         let piece = pieces
             .get(skipped.place.0 as usize)
             .map_or("", String::as_str);
-        let example = printable(&skipped.example);
+        let place = if skipped.place.1 == 0 {
+            piece.to_owned()
+        } else {
+            format!("{piece}:{}", skipped.place.1)
+        };
         message += &format!(
-            "\n  {:>9} {}: {}\n            first at {piece}:{}: {example}",
+            "\n  {:>9} {}: {}",
             skipped.count,
             skipped.reason.name(),
-            skipped.reason,
-            skipped.place.1
+            skipped.reason
+        );
+        message += &format!(
+            "\n            first at {}: {}",
+            printable(place.as_bytes()),
+            printable(&skipped.example)
         );
     }
     let example = lines

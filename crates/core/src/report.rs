@@ -86,7 +86,7 @@ impl Totals {
         self.sources += other.sources;
         self.requests += other.requests;
         self.pages += other.pages;
-        self.bytes += other.bytes;
+        self.bytes = self.bytes.saturating_add(other.bytes);
     }
 }
 

@@ -87,7 +87,8 @@ impl Settings {
             let days = days.as_ref();
             let value = days.map_or(default, |days| *days.as_ref()) * 86_400.0;
             if value.is_finite() && (f64::from(BIN_SECONDS)..=f64::from(max)).contains(&value) {
-                return value as u32;
+                // Windows are whole half hours.
+                return value as u32 / BIN_SECONDS * BIN_SECONDS;
             }
             errors.push(format!(
                 "{}: {name} must lie between {:.4} and {} days",

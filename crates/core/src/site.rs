@@ -28,7 +28,7 @@ pub struct Site {
     /// Requests whose session cookie was logged.
     pub sessions_logged: u64,
     /// Asset requests by their referrer's host: browsers name the page's own site there.
-    asset_hosts: Box<[u32; HOST_CELLS]>,
+    asset_hosts: Option<Box<[u32; HOST_CELLS]>>,
     asset_referrers: u64,
     /// Sources with pages enough to have a habit, and the sum of their query shares in thousandths.
     habit_sources: u64,
@@ -50,7 +50,7 @@ impl Default for Site {
             referrers_logged: 0,
             agents_logged: 0,
             sessions_logged: 0,
-            asset_hosts: Box::new([0; HOST_CELLS]),
+            asset_hosts: None,
             asset_referrers: 0,
             habit_sources: 0,
             habit_queries: 0,
@@ -62,7 +62,7 @@ impl Site {
     /// Takes in one request.
     pub fn observe(&mut self, record: &Record) {
         self.requests += 1;
-        self.bytes += record.bytes();
+        self.bytes = self.bytes.saturating_add(record.bytes());
         self.first_seen = self.first_seen.min(record.time);
         self.last_seen = self.last_seen.max(record.time);
         self.pages += u64::from(record.is_page());
@@ -72,7 +72,10 @@ impl Site {
         self.agents_logged += u64::from(agent);
         self.sessions_logged += u64::from(session);
         if let Some(host) = record.asset_referrer() {
-            self.asset_hosts[host as usize % HOST_CELLS] += 1;
+            let cells = self
+                .asset_hosts
+                .get_or_insert_with(|| Box::new([0; HOST_CELLS]));
+            cells[host as usize % HOST_CELLS] += 1;
             self.asset_referrers += 1;
         }
     }
@@ -89,7 +92,7 @@ impl Site {
     pub fn absorb(&mut self, other: &Site) {
         self.requests += other.requests;
         self.pages += other.pages;
-        self.bytes += other.bytes;
+        self.bytes = self.bytes.saturating_add(other.bytes);
         self.first_seen = self.first_seen.min(other.first_seen);
         self.last_seen = self.last_seen.max(other.last_seen);
         self.sessions += other.sessions;
@@ -99,8 +102,13 @@ impl Site {
         self.asset_referrers += other.asset_referrers;
         self.habit_sources += other.habit_sources;
         self.habit_queries += other.habit_queries;
-        for (mine, theirs) in self.asset_hosts.iter_mut().zip(other.asset_hosts.iter()) {
-            *mine += theirs;
+        if let Some(theirs) = &other.asset_hosts {
+            let mine = self
+                .asset_hosts
+                .get_or_insert_with(|| Box::new([0; HOST_CELLS]));
+            mine.iter_mut()
+                .zip(theirs.iter())
+                .for_each(|(mine, theirs)| *mine += theirs);
         }
     }
 
@@ -113,6 +121,8 @@ impl Site {
     /// True for a host that at least one in a hundred asset requests names as its page's.
     pub fn is_own_host(&self, host: u32) -> bool {
         self.asset_referrers >= 20
-            && u64::from(self.asset_hosts[host as usize % HOST_CELLS]) * 100 >= self.asset_referrers
+            && self.asset_hosts.as_ref().is_some_and(|cells| {
+                u64::from(cells[host as usize % HOST_CELLS]) * 100 >= self.asset_referrers
+            })
     }
 }

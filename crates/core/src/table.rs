@@ -17,7 +17,7 @@ use crate::site::Site;
 /// Where a time falls: which window of the log, which half hour of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
-    /// UTC midnight before the first request.
+    /// Start of window 0: whole windows before the UTC midnight of the first request, so that no time lies before it.
     pub origin: u32,
     /// Half hours in a window.
     pub bins: u32,
@@ -26,13 +26,15 @@ pub struct Clock {
 impl Clock {
     /// A clock for a log that starts at `first`.
     pub fn new(first: u32, window_seconds: u32) -> Clock {
+        let bins = (window_seconds / BIN_SECONDS).max(1);
+        let midnight = first - first % 86_400;
         Clock {
-            origin: first - first % 86_400,
-            bins: (window_seconds / BIN_SECONDS).max(1),
+            origin: midnight % (bins * BIN_SECONDS),
+            bins,
         }
     }
 
-    /// Window and half hour of a time. A line logged a moment before the first counts in the first half hour.
+    /// Window and half hour of a time.
     pub fn place(&self, time: u32) -> (u32, u16) {
         let bin = time.saturating_sub(self.origin) / BIN_SECONDS;
         (bin / self.bins, (bin % self.bins) as u16)
@@ -306,9 +308,9 @@ impl Table {
         }
     }
 
-    /// Totals by window.
-    pub fn sites(&self) -> &[(u32, Site)] {
-        &self.sites
+    /// Takes out the totals by window.
+    pub fn take_sites(&mut self) -> Vec<(u32, Site)> {
+        std::mem::take(&mut self.sites)
     }
 
     /// Puts the windows of each source together; the table is only read from here on.
@@ -439,11 +441,11 @@ mod tests {
 
     #[test]
     fn windows_tumble_from_the_first_midnight() {
-        let clock = Clock::new(86_400 * 10 + 5, 5 * 86_400);
-        assert_eq!(clock.place(86_400 * 10), (0, 0));
-        assert_eq!(clock.place(86_400 * 10 - 60), (0, 0));
-        assert_eq!(clock.place(86_400 * 15 - 1), (0, 239));
-        assert_eq!(clock.place(86_400 * 15), (1, 0));
-        assert_eq!(clock.span(1), (86_400 * 15, 86_400 * 20));
+        let clock = Clock::new(86_400 * 12 + 5, 5 * 86_400);
+        assert_eq!(clock.place(86_400 * 12), (2, 0));
+        assert_eq!(clock.place(86_400 * 12 - 1), (1, 239));
+        assert_eq!(clock.place(86_400 * 17 - 1), (2, 239));
+        assert_eq!(clock.place(86_400 * 17), (3, 0));
+        assert_eq!(clock.span(2), (86_400 * 12, 86_400 * 17));
     }
 }

@@ -275,7 +275,7 @@ pub fn judge(
         verdict.decided_by = Some("declared_robot");
     } else if headers >= weights.crawler_from {
         verdict.class = Class::Crawler;
-        verdict.kind = Some(if profile.browsers * 2 > profile.agents_logged {
+        verdict.kind = Some(if profile.browsers > profile.agents_logged / 2 {
             Kind::Masquerading
         } else {
             Kind::Unauthorized
@@ -307,7 +307,7 @@ fn declared_kind(profile: &Profile, context: &Context<'_>, class: Class) -> Opti
 fn is_mixed(profile: &Profile) -> bool {
     profile.declared >= MIXED_REQUESTS_MIN
         && profile.browsers >= MIXED_REQUESTS_MIN
-        && profile.browsers * 10 > profile.agents_logged
+        && profile.browsers > profile.agents_logged / 10
 }
 
 fn cause(evidence: &[Evidence], ballots: &Ballots) -> Cause {

@@ -57,7 +57,9 @@ impl<R: Read> Blocks<R> {
                     if long_lines.1.is_empty() {
                         long_lines.1.extend_from_slice(&buffer[..EXAMPLE_BYTES]);
                     }
-                    self.drop_line(buffer);
+                    if let Some(error) = self.drop_line(buffer) {
+                        return (Some((0, long_lines)), Some(error));
+                    }
                     continue;
                 }
             }
@@ -72,16 +74,17 @@ impl<R: Read> Blocks<R> {
     }
 
     /// Passes over the rest of a line that fills the whole block; what follows it is carried over.
-    fn drop_line(&mut self, buffer: &mut [u8]) {
+    fn drop_line(&mut self, buffer: &mut [u8]) -> Option<io::Error> {
         loop {
             let (length, error) = fill(&mut self.reader, buffer);
             if let Some(newline) = memchr::memchr(b'\n', &buffer[..length]) {
                 self.carry.extend_from_slice(&buffer[newline + 1..length]);
-                return;
+                self.ended = error.is_some();
+                return error;
             }
             if length < buffer.len() || error.is_some() {
                 self.ended = true;
-                return;
+                return error;
             }
         }
     }

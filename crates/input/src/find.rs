@@ -48,8 +48,12 @@ pub(crate) fn find(arguments: &[String], problems: &mut Vec<Problem>) -> Vec<Inp
             matching(argument, &mut inputs, problems);
         }
     }
+    // One file by two names is one file.
     let mut seen = std::collections::BTreeSet::new();
-    inputs.retain(|input| seen.insert(input.name()));
+    inputs.retain(|input| match input {
+        Input::Stdin => seen.insert(PathBuf::from("-")),
+        Input::File(path) => seen.insert(fs::canonicalize(path).unwrap_or_else(|_| path.clone())),
+    });
     inputs
 }
 

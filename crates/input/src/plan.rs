@@ -29,9 +29,16 @@ pub struct Piece {
     pub format: Arc<Format>,
     input: Input,
     /// Standard input and pipes cannot be opened twice: what was looked at, and the rest.
-    begun: Option<(Vec<u8>, Opened)>,
+    begun: Option<Begun>,
     /// Time of the first request, and its line.
     first: (u32, Vec<u8>),
+}
+
+/// An input that was already begun: its beginning, the rest, and an error that came in between.
+struct Begun {
+    start: Vec<u8>,
+    rest: Opened,
+    error: Option<std::io::Error>,
 }
 
 /// What will be read, in this order.
@@ -93,7 +100,7 @@ fn look(input: Input, format: Option<&Format>) -> Result<Piece, String> {
     let mut opened = Opened::open(&input, &Arc::default())?;
     let mut start = vec![0; LOOK_BYTES];
     let (length, error) = fill(&mut opened, &mut start);
-    if let (0, Some(error)) = (length, error) {
+    if let (0, Some(error)) = (length, &error) {
         return Err(format!("cannot be read: {error}"));
     }
     start.truncate(length);
@@ -124,7 +131,11 @@ fn look(input: Input, format: Option<&Format>) -> Result<Piece, String> {
     };
     let first = first_request(&start[..whole], &format);
     let name = input.name();
-    let begun = input.can_only_be_read_once().then_some((start, opened));
+    let begun = input.can_only_be_read_once().then_some(Begun {
+        start,
+        rest: opened,
+        error,
+    });
     Ok(Piece {
         name,
         format: Arc::new(format),
@@ -134,16 +145,30 @@ fn look(input: Input, format: Option<&Format>) -> Result<Piece, String> {
     })
 }
 
-/// Time and line of the first request; an input whose first lines cannot be read comes last.
+/// Requests at the beginning of an input by whose times it is ordered: one wrong date must not move it.
+const FIRST_REQUESTS: usize = 5;
+
+/// The middle time of the first requests, and the first line; an input whose first lines cannot be read comes last.
 fn first_request(start: &[u8], format: &Format) -> (u32, Vec<u8>) {
     let mut reader = Reader::new(&[]);
+    let (mut times, mut first) = (Vec::new(), Vec::new());
     for line in start.split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if let Ok(request) = format.read(line, &mut reader) {
-            return (request.time, line.to_vec());
+            if times.is_empty() {
+                first = line.to_vec();
+            }
+            times.push(request.time);
+        }
+        if times.len() == FIRST_REQUESTS {
+            break;
         }
     }
-    (u32::MAX, start[..start.len().min(300)].to_vec())
+    times.sort_unstable();
+    match times.get(times.len() / 2) {
+        Some(time) => (*time, first),
+        None => (u32::MAX, start[..start.len().min(300)].to_vec()),
+    }
 }
 
 impl Plan {
@@ -162,8 +187,10 @@ impl Plan {
                 begun,
                 ..
             } = piece;
+            let mut early = None;
             let stream: Box<dyn std::io::Read> = match begun {
-                Some((start, rest)) => {
+                Some(Begun { start, rest, error }) => {
+                    early = error;
                     self.progress
                         .0
                         .fetch_add(start.len() as u64, Ordering::Relaxed);
@@ -193,7 +220,7 @@ impl Plan {
                 {
                     return problems;
                 }
-                if let Some(error) = error {
+                if let Some(error) = error.or_else(|| early.take_if(|_| ended)) {
                     problems.push(Problem::new(
                         &name,
                         format!("is damaged; what came before was read: {error}"),

@@ -44,7 +44,7 @@ pub(super) fn finish(mut analysis: Analysis) -> Report {
         return report;
     };
     analysis.tables.par_iter_mut().for_each(Table::seal);
-    let sites = sites(&analysis.tables);
+    let sites = sites(&mut analysis.tables);
     let first = sites
         .values()
         .map(|site| site.first_seen)
@@ -70,14 +70,18 @@ pub(super) fn finish(mut analysis: Analysis) -> Report {
         .par_iter()
         .map(|table| court.judge_table(table))
         .collect();
+    let mut sources = Vec::new();
     for part in parts {
-        part.add_to(&mut report);
+        part.add_to(&mut report, &mut sources);
     }
-    report.sources.par_sort_unstable_by(|a, b| {
+    // Two sources may print alike; their kinds and values never do.
+    sources.par_sort_unstable_by(|(source_a, a), (source_b, b)| {
         b.requests
             .cmp(&a.requests)
             .then_with(|| a.source.cmp(&b.source))
+            .then_with(|| source_a.cmp(source_b))
     });
+    report.sources = sources.into_iter().map(|(_, report)| report).collect();
     report
 }
 
@@ -96,11 +100,11 @@ fn not_logged(sites: &BTreeMap<u32, Site>) -> Vec<&'static str> {
 }
 
 /// Totals by window over all tables, with the habits of the sources.
-fn sites(tables: &[Table]) -> BTreeMap<u32, Site> {
+fn sites(tables: &mut [Table]) -> BTreeMap<u32, Site> {
     let parts: Vec<BTreeMap<u32, Site>> = tables
-        .par_iter()
+        .par_iter_mut()
         .map(|table| {
-            let mut sites: BTreeMap<u32, Site> = table.sites().iter().cloned().collect();
+            let mut sites: BTreeMap<u32, Site> = table.take_sites().into_iter().collect();
             table.for_each_busy(|window, profile| {
                 sites.entry(window).or_default().observe_habits(profile)
             });
@@ -120,11 +124,11 @@ struct Part {
     totals: [Totals; 4],
     undecided: [Totals; 4],
     mixed: u64,
-    sources: Vec<SourceReport>,
+    sources: Vec<(Source, SourceReport)>,
 }
 
 impl Part {
-    fn add_to(self, report: &mut Report) {
+    fn add_to(self, report: &mut Report, sources: &mut Vec<(Source, SourceReport)>) {
         for (mine, theirs) in report.totals.iter_mut().zip(self.totals) {
             mine.absorb(theirs);
         }
@@ -132,7 +136,7 @@ impl Part {
             mine.absorb(theirs);
         }
         report.mixed += self.mixed;
-        report.sources.extend(self.sources);
+        sources.extend(self.sources);
     }
 }
 
@@ -217,8 +221,10 @@ impl Court<'_> {
         let is_listed = totals.requests >= self.settings.min_requests
             || (verdict.class != Class::User && has_evidence);
         if is_listed {
-            part.sources
-                .push(self.describe(source, trials, decisive, totals, mixed));
+            part.sources.push((
+                source,
+                self.describe(source, trials, decisive, totals, mixed),
+            ));
         }
     }
 

@@ -215,7 +215,7 @@ impl Parsed {
                 Skip::LongLine,
                 block.long_lines.0,
                 &block.long_lines.1,
-                (block.piece, before + self.lines),
+                (block.piece, before + 1),
             );
         }
         for (reason, (count, first, example)) in Skip::ALL.into_iter().zip(&self.skips.0) {
@@ -225,7 +225,7 @@ impl Parsed {
                     reason,
                     *count,
                     example,
-                    (block.piece, before + first),
+                    (block.piece, before + block.long_lines.0 + first),
                 );
             }
         }

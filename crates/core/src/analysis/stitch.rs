@@ -30,6 +30,16 @@ struct Stream {
     held: Option<(u16, Record)>,
 }
 
+impl Stream {
+    /// Time of its last record, whether that counts or is still held back.
+    fn end(&self) -> Option<u32> {
+        self.held
+            .as_ref()
+            .map(|(_, record)| record.time)
+            .or(self.last)
+    }
+}
+
 impl Stitcher {
     pub(super) fn new(jump_seconds: u32) -> Stitcher {
         Stitcher {
@@ -115,7 +125,7 @@ impl Stitcher {
             .streams
             .iter()
             .enumerate()
-            .filter_map(|(number, stream)| Some((stream.last?, number)));
+            .filter_map(|(number, stream)| Some((stream.end()?, number)));
         let chained = ends
             .filter(|(last, _)| *last <= first.saturating_add(OVERLAP_SECONDS))
             .max();

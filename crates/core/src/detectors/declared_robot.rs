@@ -55,7 +55,7 @@ impl Detector for DeclaredRobot {
         let (name, purpose) = robot.map_or(("a robot", "robot"), |robot| {
             (robot.name.as_str(), robot.purpose.name())
         });
-        let toward = if profile.declared_automated * 2 > profile.declared {
+        let toward = if profile.declared_automated > profile.declared / 2 {
             Toward::Automated
         } else {
             Toward::Crawler

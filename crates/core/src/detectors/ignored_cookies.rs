@@ -45,7 +45,7 @@ impl Detector for IgnoredCookies {
         if profile.sessions == 0 && profile.pages > 0 {
             return Outcome::Abstain(Gap::NotLogged("the session cookie is"));
         }
-        if profile.sessions < self.pages_min {
+        if profile.sessions < self.pages_min.max(2) {
             return Outcome::Abstain(Gap::TooFew {
                 what: "page requests with a logged cookie",
                 have: profile.sessions,

@@ -42,7 +42,7 @@ settings! {
 
 impl Detector for LowParameterUsage {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
-        if profile.pages < self.pages_min {
+        if profile.pages < self.pages_min.max(1) {
             return Outcome::Abstain(Gap::TooFew {
                 what: "page requests",
                 have: profile.pages,

@@ -171,7 +171,7 @@ fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.01 {
         format!("{:.1} %", 100.0 * share)
     } else {
-        format!("{:.0} %", (100.0 * share).floor())
+        format!("{:.0} %", (100.0 * share + 1e-9).floor())
     }
 }
 

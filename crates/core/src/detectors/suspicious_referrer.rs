@@ -49,7 +49,7 @@ impl Detector for SuspiciousReferrer {
         if profile.referrers == 0 && profile.pages > 0 {
             return Outcome::Abstain(Gap::NotLogged("the referrer is"));
         }
-        if profile.referrers < self.pages_min {
+        if profile.referrers < self.pages_min.max(1) {
             return Outcome::Abstain(Gap::TooFew {
                 what: "page requests",
                 have: profile.referrers,

@@ -122,6 +122,9 @@ impl JsonFormat {
                 .find(|(known, _)| *known == name.trim())
                 .ok_or_else(|| format!("'{name}' is no meaning; known: {}", names()))?;
             seen[part as usize] += 1;
+            if seen[part as usize] > 40 {
+                return Err(format!("more than 40 keys for '{name}'"));
+            }
             root.insert(path.trim(), part, seen[part as usize]);
         }
         for part in [Part::Source, Part::Time, Part::Status] {
@@ -149,19 +152,20 @@ impl JsonFormat {
             return Err(Skip::BadJson);
         }
         scratch.text.clear();
-        let mut found = Found {
-            values: [Value::Missing; PARTS.len()],
-            ranks: [0; PARTS.len()],
-            text: std::mem::take(&mut scratch.text),
-            duplicate: false,
-        };
+        let mut found = Found::new(std::mem::take(&mut scratch.text));
         let mut result = walk(&self.root, line, &mut found);
         if result.is_err() && std::str::from_utf8(line).is_err() {
             // nginx leaves bytes above 127 as they came. The values are copied, so nothing borrows the mended line.
             found.reset();
             found.copy_from_mended(&self.root, &String::from_utf8_lossy(line), &mut result);
         }
-        let (values, duplicate) = (found.values, found.duplicate);
+        let (mut values, duplicate) = (found.values, found.duplicate);
+        if found.has_headers {
+            let headers = [Part::Referrer, Part::Agent, Part::Cookie];
+            headers
+                .iter()
+                .for_each(|part| values[*part as usize].or_empty());
+        }
         scratch.text = found.text;
         if duplicate {
             return Err(Skip::DuplicateKey);
@@ -176,7 +180,7 @@ impl JsonFormat {
         scratch: &'a mut Scratch,
     ) -> Result<Request<'a>, Skip> {
         let mut request = Request::default();
-        if values[Part::Request as usize].is_missing() {
+        if values[Part::Request as usize].text(&scratch.text).is_none() {
             join_query(&values, &mut scratch.text);
         }
         let time = &values[Part::Time as usize];
@@ -227,6 +231,7 @@ impl JsonFormat {
         request.user = field(Part::User);
         request.session = match text(Part::Cookie) {
             Some(header) => fields::session(header, scratch),
+            None if !values[Part::Cookie as usize].is_missing() => Field::Empty,
             None => field(Part::Session),
         };
         let duration = &values[Part::Duration as usize];
@@ -264,7 +269,7 @@ fn joined<'a>(values: &[Value<'_>; PARTS.len()], text: &'a [u8]) -> Option<&'a [
     let query = values[Part::Query as usize].text(text).unwrap_or_default();
     let separate = !query.is_empty() && query != b"-" && !path.contains(&b'?');
     let length = path.len() + if separate { 1 + query.len() } else { 0 };
-    Some(&text[text.len() - length..])
+    text.get(text.len().checked_sub(length)?..)
 }
 
 impl Node {
@@ -314,6 +319,12 @@ impl<'a> Value<'a> {
         matches!(self, Value::Missing)
     }
 
+    fn or_empty(&mut self) {
+        if self.is_missing() {
+            *self = Value::Null;
+        }
+    }
+
     fn number(&self) -> Option<f64> {
         if let Value::Number(number) = self {
             Some(*number)
@@ -338,14 +349,30 @@ impl<'a> Value<'a> {
 struct Found<'a> {
     values: [Value<'a>; PARTS.len()],
     ranks: [u8; PARTS.len()],
+    /// Which keys of each meaning came, by rank.
+    seen: [u64; PARTS.len()],
     text: Vec<u8>,
     duplicate: bool,
+    /// The line has an object of headers: one that is absent there was empty, not left unlogged.
+    has_headers: bool,
 }
 
 impl<'a> Found<'a> {
+    fn new(text: Vec<u8>) -> Found<'a> {
+        Found {
+            values: [Value::Missing; PARTS.len()],
+            ranks: [0; PARTS.len()],
+            seen: [0; PARTS.len()],
+            text,
+            duplicate: false,
+            has_headers: false,
+        }
+    }
+
     fn reset(&mut self) {
         self.values = [Value::Missing; PARTS.len()];
         self.ranks = [0; PARTS.len()];
+        self.seen = [0; PARTS.len()];
         self.text.clear();
         self.duplicate = false;
     }
@@ -354,14 +381,22 @@ impl<'a> Found<'a> {
         let Some(part) = node.part else { return };
         let slot = part as usize;
         // The same key twice: two readers of one log could take different ones.
-        self.duplicate |= self.ranks[slot] == node.rank && !node.key.ends_with('*');
-        let empty = matches!(value, Value::Null)
-            || value
-                .text(&self.text)
-                .is_some_and(|text| text.is_empty() || text == b"-");
-        let better = node.rank > self.ranks[slot] && (!empty || self.values[slot].is_missing());
+        let seen = &mut self.seen[slot];
+        self.duplicate |= *seen >> node.rank & 1 == 1 && !node.key.ends_with('*');
+        *seen |= 1 << node.rank;
+        let text = &self.text;
+        let is_empty = |value: &Value<'_>| {
+            matches!(value, Value::Null)
+                || value
+                    .text(text)
+                    .is_some_and(|text| text.is_empty() || text == b"-")
+        };
+        let (empty, had_empty) = (is_empty(&value), is_empty(&self.values[slot]));
+        let better = self.values[slot].is_missing()
+            || (!empty && (had_empty || node.rank > self.ranks[slot]));
         if better {
-            (self.values[slot], self.ranks[slot]) = (value, node.rank);
+            self.values[slot] = value;
+            self.ranks[slot] = node.rank;
         }
     }
 
@@ -375,16 +410,13 @@ impl<'a> Found<'a> {
     }
 
     fn copy_from_mended(&mut self, root: &Node, line: &str, result: &mut serde_json::Result<()>) {
-        let mut mended = Found {
-            values: [Value::Missing; PARTS.len()],
-            ranks: [0; PARTS.len()],
-            text: std::mem::take(&mut self.text),
-            duplicate: false,
-        };
+        let mut mended = Found::new(std::mem::take(&mut self.text));
         *result = walk(root, line.as_bytes(), &mut mended);
-        let (values, duplicate) = (mended.values, mended.duplicate);
+        let (values, duplicate, has_headers) =
+            (mended.values, mended.duplicate, mended.has_headers);
         self.text = mended.text;
         self.duplicate = duplicate;
+        self.has_headers = has_headers;
         for (slot, value) in values.into_iter().enumerate() {
             self.values[slot] = match value {
                 Value::Borrowed(bytes) => {
@@ -432,6 +464,7 @@ impl<'a> Visitor<'a> for Walk<'_, '_, 'a> {
     }
 
     fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<(), M::Error> {
+        self.found.has_headers |= self.node.key == "headers";
         while let Some(key) = map.next_key_seed(Key)? {
             match self.node.child(&key) {
                 Some(node) => map.next_value_seed(Walk {
@@ -616,6 +649,33 @@ mod tests {
                 .as_bytes()
             ),
             Ok("192.0.2.1 /a".into())
+        );
+    }
+
+    #[test]
+    fn odd_values_and_any_order_of_keys() {
+        let line = |more: &str| read(format!(r#"{{{more},{REST}}}"#).as_bytes());
+        for request in ["null", "5", "true", "\"\""] {
+            let found = line(&format!(
+                r#""remote_addr":"192.0.2.1","request":{request},"uri":"/a","args":"b=1""#
+            ));
+            assert!(
+                found == Ok("192.0.2.1 /a?b=1".into()) || found == Err(Skip::NoRequest),
+                "{request}: {found:?}"
+            );
+        }
+        let caddy = JsonFormat::named("json_caddy").unwrap();
+        let mut scratch = Scratch::default();
+        let order = br#"{"ts":1893456000,"request":{"client_ip":"","remote_ip":"192.0.2.1","method":"GET","uri":"/","headers":{}},"status":200}"#;
+        let request = caddy.read(order, &mut scratch).unwrap();
+        assert_eq!(
+            (
+                show(request.client).as_str(),
+                request.referrer,
+                request.agent,
+                request.session
+            ),
+            ("192.0.2.1", Field::Empty, Field::Empty, Field::Empty)
         );
     }
 

@@ -433,7 +433,7 @@ mod tests {
         let caddy = r#"{"ts":1893456000.5,"request":{"remote_ip":"192.0.2.1","client_ip":"192.0.2.2","method":"GET","host":"h","uri":"/a","headers":{"User-Agent":["M"],"Referer":["r"]}},"duration":0.5,"size":9,"status":200}"#;
         assert_eq!(
             read("json_caddy", caddy),
-            "192.0.2.2 1893456000 GET /a 200 9 ref=r agent=M session=? host=h user=? us=Some(500000)"
+            "192.0.2.2 1893456000 GET /a 200 9 ref=r agent=M session=- host=h user=? us=Some(500000)"
         );
         let traefik = r#"{"ClientHost":"192.0.2.1","RequestMethod":"GET","RequestPath":"/a","RequestHost":"h","DownstreamStatus":200,"DownstreamContentSize":9,"StartUTC":"2030-01-01T00:00:00.1Z","Duration":2000000,"request_User-Agent":"M"}"#;
         assert_eq!(

@@ -31,7 +31,7 @@ const LATEST: i64 = 4_102_444_800;
 pub(super) struct DateCache {
     day: [u8; 11],
     zone: [u8; 5],
-    midnight: i64,
+    midnight: Option<i64>,
 }
 
 const ISO: DateTimeParser = DateTimeParser::new();
@@ -82,9 +82,10 @@ pub(super) fn epoch_number(number: f64) -> Result<u32, Skip> {
 
 fn clf(text: &[u8], cache: &mut DateCache) -> Result<u32, Skip> {
     let text: &[u8; 26] = text.try_into().map_err(|_| Skip::BadTime)?;
-    if text[..11] != cache.day || text[21..] != cache.zone {
-        refill(text, cache)?;
-    }
+    let midnight = match cache.midnight {
+        Some(midnight) if text[..11] == cache.day && text[21..] == cache.zone => midnight,
+        _ => refill(text, cache)?,
+    };
     let (hour, minute, second) = (two(text, 12)?, two(text, 15)?, two(text, 18)?);
     // A leap second is written 60 and belongs to the minute before.
     let sound = hour < 24
@@ -97,16 +98,11 @@ fn clf(text: &[u8], cache: &mut DateCache) -> Result<u32, Skip> {
     if !sound {
         return Err(Skip::BadTime);
     }
-    in_range(
-        cache.midnight
-            + i64::from(hour) * 3600
-            + i64::from(minute) * 60
-            + i64::from(second.min(59)),
-    )
+    in_range(midnight + i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second.min(59)))
 }
 
 #[cold]
-fn refill(text: &[u8; 26], cache: &mut DateCache) -> Result<(), Skip> {
+fn refill(text: &[u8; 26], cache: &mut DateCache) -> Result<i64, Skip> {
     const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
     let month = MONTHS
         .chunks(3)
@@ -132,8 +128,9 @@ fn refill(text: &[u8; 26], cache: &mut DateCache) -> Result<(), Skip> {
         .get_days();
     cache.day.copy_from_slice(&text[..11]);
     cache.zone.copy_from_slice(&text[21..]);
-    cache.midnight = i64::from(days) * 86_400 - east;
-    Ok(())
+    let midnight = i64::from(days) * 86_400 - east;
+    cache.midnight = Some(midnight);
+    Ok(midnight)
 }
 
 fn two(text: &[u8; 26], at: usize) -> Result<u8, Skip> {

@@ -112,7 +112,7 @@ impl Profile {
             (self.first_seen, self.last_seen) = (record.time, record.time);
         }
         self.requests += 1;
-        self.bytes += record.bytes;
+        self.bytes = self.bytes.saturating_add(record.bytes);
         self.first_seen = self.first_seen.min(record.time);
         self.last_seen = self.last_seen.max(record.time);
         self.assets += count(flag::ASSET);

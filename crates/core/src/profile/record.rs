@@ -270,7 +270,8 @@ impl Lens {
         if let Some(number) = number(&whole[cut..]) {
             record.flags |= flag::NUMBERED;
             record.order = number;
-            record.group = self.hash(&whole[..cut]) as u32;
+            // Apart from the named pages of the same folder.
+            record.group = !self.hash(&whole[..cut]) as u32;
             return;
         }
         let cut = whole[..cut]
@@ -528,7 +529,7 @@ mod tests {
         assert_eq!(ascending("/index.php?id=9", "/index.php?id=10"), Some(true));
         assert_eq!(ascending("/people/anna/", "/people/bert/"), Some(true));
         assert_eq!(ascending("/people/anna", "/places/bert"), None);
-        assert_eq!(ascending("/people/7", "/people/anna"), Some(true));
+        assert_eq!(ascending("/people/7", "/people/anna"), None);
     }
 
     #[test]

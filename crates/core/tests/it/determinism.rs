@@ -133,3 +133,40 @@ fn a_first_line_from_the_future_is_left_out() {
     assert_eq!(report.lines.parsed, 3);
     assert_eq!(report.sources[0].windows.len(), 1);
 }
+
+#[test]
+fn a_log_read_newest_first_keeps_its_windows_apart() {
+    let lines = log(7, 400);
+    let newest_first: Vec<String> = lines[200..].iter().chain(&lines[..200]).cloned().collect();
+    let report = analyze(&[&newest_first], settings(), "combined", 100);
+    let whole = analyze(&[&lines], settings(), "combined", 100);
+    assert_eq!(
+        (report.span, report.lines.parsed),
+        (whole.span, whole.lines.parsed)
+    );
+    // Two weeks are three or four windows of five days, depending on where they start.
+    assert!(
+        report
+            .sources
+            .iter()
+            .any(|source| source.windows.len() >= 3)
+    );
+}
+
+#[test]
+fn a_piece_of_one_line_continues_its_log() {
+    let line = |day: usize, page: usize| {
+        format!(
+            "192.0.2.1 - - [{day:02}/Jan/2030:00:00:00 +0000] \"GET /p/{page} HTTP/1.1\" 200 1 \"-\" \"x\""
+        )
+    };
+    let lines: Vec<String> = (1..25).map(|day| line(day, day)).collect();
+    let whole = analyze(&[&lines], settings(), "combined", 100);
+    let cut = analyze(
+        &[&lines[..1], &lines[1..2], &lines[2..]],
+        settings(),
+        "combined",
+        100,
+    );
+    assert_eq!(shown(&whole), shown(&cut));
+}
