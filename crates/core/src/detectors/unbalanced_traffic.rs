@@ -34,6 +34,8 @@ settings! {
         top_max: f64 = 0.99,
         /// The top agent's share up to which it points to people behind one address.
         people_to: f64 = 0.8,
+        /// Requests that each agent must have on average for that: a program that changes its agent all the time is not many people.
+        people_requests: u32 = 10,
     }
 }
 
@@ -67,7 +69,8 @@ impl Detector for UnbalancedTraffic {
             );
             return Outcome::finding(Toward::Crawler, why, &values);
         }
-        if share > self.people_to {
+        let rotates = (profile.agents_logged as usize) < agents * self.people_requests as usize;
+        if share > self.people_to || rotates {
             return Outcome::Clear(share);
         }
         let why = format!(
