@@ -497,3 +497,79 @@ fn fuzz_corpus_by_chance_never_stops_the_program() {
         assert!(stderr(&output).contains("lines could not be read"));
     }
 }
+
+#[test]
+fn h188_a_log_that_is_rotated_while_it_is_read() {
+    let folder = TempDir::new().unwrap();
+    let log = crate::log_bytes(60_000, 8);
+    let whole = log.split(|byte| *byte == b'\n').count() as u64 - 1;
+    let path = folder.path().join("access.log");
+    for (round, rotate) in ["rename", "truncate", "swap"]
+        .iter()
+        .cycle()
+        .take(12)
+        .enumerate()
+    {
+        std::fs::write(&path, &log).unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+            .args([
+                "analyze",
+                "--json",
+                "-",
+                "--format",
+                "combined",
+                path.to_str().unwrap(),
+            ])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // At another moment each round: before it is opened, while it is read, after.
+        std::thread::sleep(Duration::from_millis(round as u64 * 15));
+        match *rotate {
+            "rename" => {
+                std::fs::rename(&path, folder.path().join("access.log.1")).unwrap();
+                std::fs::write(&path, format!("{LINE}\n")).unwrap();
+            }
+            // Copytruncate, in the middle of a line.
+            "truncate" => std::fs::File::options()
+                .write(true)
+                .open(&path)
+                .unwrap()
+                .set_len(log.len() as u64 / 3 + 7)
+                .unwrap(),
+            _ => {
+                std::fs::remove_file(&path).unwrap();
+                std::os::unix::fs::symlink(folder.path().join("access.log.1"), &path).unwrap();
+            }
+        }
+        let output = child.wait_with_output().unwrap();
+        let message = stderr(&output);
+        std::fs::remove_file(&path).unwrap();
+        // Gone before it was opened: said. Otherwise each line counts once, and only the one that was cut may be unreadable.
+        let Ok(json) = serde_json::from_slice::<Value>(&output.stdout) else {
+            assert!(
+                message.contains("none of the logs could be read"),
+                "{rotate}: {message}"
+            );
+            continue;
+        };
+        let left_out: u64 = skipped(&json).iter().map(|(_, count)| count).sum();
+        let parsed = json["lines"]["parsed"].as_u64().unwrap();
+        assert!(
+            left_out <= 1 && parsed <= whole,
+            "{rotate}: {parsed} parsed, {left_out} left out"
+        );
+    }
+}
+
+#[test]
+fn h190_a_fast_stream_is_counted_whole_in_bounded_memory() {
+    let chunk = crate::log_bytes(50_000, 6);
+    let (output, peak) = run_with_flood(&["analyze", "--json", "-", "-"], chunk, 20);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["lines"]["read"], 1_000_000);
+    assert_eq!(json["lines"]["parsed"], 1_000_000);
+    assert!(peak < 160, "{peak} MiB");
+}
