@@ -17,6 +17,7 @@ mod hostile;
 )]
 mod make_log;
 mod real_logs;
+mod schema;
 
 use std::io::Write;
 use std::path::Path;
