@@ -15,6 +15,7 @@ use crate::gzip;
 use crate::report;
 use crate::run;
 use crate::run_with_input;
+use crate::spawn;
 use crate::stderr;
 use crate::stdout;
 use crate::write;
@@ -44,13 +45,7 @@ fn sound(lines: usize) -> String {
 
 /// Runs the program with `chunk` written `times` times to its standard input; gives its largest memory in MiB too.
 fn run_with_flood(arguments: &[&str], chunk: Vec<u8>, times: usize) -> (Output, u64) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = spawn(arguments);
     let status = format!("/proc/{}/status", child.id());
     let mut pipe = child.stdin.take().unwrap();
     let writer = std::thread::spawn(move || {

@@ -21,6 +21,7 @@ mod schema;
 
 use std::io::Write;
 use std::path::Path;
+use std::process::Child;
 use std::process::Command;
 use std::process::Output;
 use std::process::Stdio;
@@ -37,15 +38,20 @@ fn run(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Runs the program with something on its standard input.
-fn run_with_input(arguments: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+/// Starts the program with pipes at all ends.
+fn spawn(arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+/// Runs the program with something on its standard input.
+fn run_with_input(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = spawn(arguments);
     let mut pipe = child.stdin.take().unwrap();
     let input = input.to_vec();
     let writer = std::thread::spawn(move || drop(pipe.write_all(&input)));
