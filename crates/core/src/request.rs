@@ -135,6 +135,9 @@ impl Source {
             });
         }
         let text = std::str::from_utf8(text).ok()?;
+        if let Ok(address) = text.parse() {
+            return Some(Source::from_ipv6(address));
+        }
         let bare = match text.strip_prefix('[') {
             Some(rest) => rest.split(']').next()?,
             None if text.matches(':').count() == 1 => text.split(':').next()?,
@@ -146,8 +149,11 @@ impl Source {
                 value: u64::from(u32::from(address)),
             });
         }
-        let address: Ipv6Addr = bare.parse().ok()?;
-        Some(match address.to_ipv4_mapped() {
+        bare.parse().ok().map(Source::from_ipv6)
+    }
+
+    fn from_ipv6(address: Ipv6Addr) -> Source {
+        match address.to_ipv4_mapped() {
             Some(address) => Source {
                 kind: SourceKind::V4,
                 value: u64::from(u32::from(address)),
@@ -156,7 +162,7 @@ impl Source {
                 kind: SourceKind::V6,
                 value: (u128::from(address) >> 64) as u64,
             },
-        })
+        }
     }
 }
 
@@ -172,40 +178,58 @@ impl fmt::Display for Source {
 
 /// Dotted decimal without leading zeros.
 fn ipv4(text: &[u8]) -> Option<u32> {
-    let mut padded = [b' '; 16];
+    let mut padded = [b' '; ADDRESS_ROOM];
     padded[..15].get_mut(..text.len())?.copy_from_slice(text);
     let (address, length) = leading_ipv4(&padded)?;
     (length == text.len()).then_some(address)
 }
 
+/// Bytes that reading an IPv4 address looks at: its 15, a blank, and what makes each number a whole word.
+pub(crate) const ADDRESS_ROOM: usize = 20;
+
 /// An IPv4 address with a blank behind it at the beginning of a text, and its length.
 ///
-/// All four numbers at once in one 128-bit word: addresses differ in length from line to line, and a loop over their
+/// The ends of all four numbers are found at once: addresses differ in length from line to line, and a loop over their
 /// digits costs a mispredicted branch for each number.
-pub(crate) fn leading_ipv4(text: &[u8; 16]) -> Option<(u32, usize)> {
-    const EACH: u128 = u128::from_le_bytes([1; 16]);
-    let word = u128::from_le_bytes(*text);
-    // The high bit of each byte that is no digit; bytes above 127 have it already.
-    let low = word & (0x7f * EACH);
-    let not_digit = (word | !(low + 0x50 * EACH) | (low + 0x46 * EACH)) & (0x80 * EACH);
-    let (mut marks, mut start, mut address, mut sound) = (not_digit, 0_u32, 0_u32, true);
+#[inline(always)]
+pub(crate) fn leading_ipv4(text: &[u8; ADDRESS_ROOM]) -> Option<(u32, usize)> {
+    let (first, rest) = text.split_first_chunk()?;
+    let second = rest.first_chunk()?;
+    // A last mark where no number can end, so that there always is one.
+    let mut marks = not_digits(*first) | not_digits(*second) << 8 | 1 << 31;
+    let (mut start, mut address, mut sound) = (0_u32, 0_u32, true);
     for separator in *b"... " {
-        let end = marks.trailing_zeros() / 8;
-        marks &= marks.wrapping_sub(1);
+        let end = marks.trailing_zeros();
+        marks = marks & marks.wrapping_sub(1) | 1 << 31;
         let length = end.wrapping_sub(start);
         if !(1..=3).contains(&length) {
             return None;
         }
+        let at = start as usize % 16;
+        let number = u32::from_le_bytes(*text[at..].first_chunk()?);
         // The digits at the upper end of three bytes, zeros before them.
-        let number = (word >> (8 * start)) as u32;
         let digits = number << (8 * (3 - length)) & 0x000f_0f0f;
-        let value = (digits & 0xff) * 100 + (digits >> 8 & 0xff) * 10 + (digits >> 16);
+        // The third byte of the product is the sum of all three; digits compare like the number they spell.
+        let value = digits.wrapping_mul(0x0064_0a01) >> 16 & 0xff;
+        let too_large = digits.swap_bytes() > 0x0205_0500;
         let leading_zero = length > 1 && number & 0xf == 0;
-        sound &= value < 256 && !leading_zero && text[end as usize % 16] == separator;
+        sound &= !(too_large | leading_zero) & (text[end as usize % 16] == separator);
         address = address << 8 | value;
         start = end + 1;
     }
     sound.then_some((address, start as usize - 1))
+}
+
+/// One bit for each of eight bytes that is no digit.
+#[inline(always)]
+fn not_digits(bytes: [u8; 8]) -> u32 {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    let word = u64::from_le_bytes(bytes);
+    // The high bit of each byte that is no digit; bytes above 127 have it already.
+    let low = word & (0x7f * EACH);
+    let high = (word | !(low + 0x50 * EACH) | (low + 0x46 * EACH)) & (0x80 * EACH);
+    // Moves the bit of byte n to bit n of the highest byte; no two of the products meet.
+    ((high >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::profile::Profile;
 use crate::profile::Record;
+use crate::profile::flag;
 
 /// Cells that count referring hosts by hash.
 const HOST_CELLS: usize = 1024;
@@ -9,24 +10,16 @@ const HOST_CELLS: usize = 1024;
 /// Totals of one window. All of them are integers that add up in any order.
 #[derive(Debug, Clone)]
 pub struct Site {
-    /// All requests.
-    pub requests: u64,
     /// Page requests.
     pub pages: u64,
-    /// Bytes sent.
-    pub bytes: u64,
     /// Time of the earliest request.
     pub first_seen: u32,
     /// Time of the latest request.
     pub last_seen: u32,
     /// Page requests with a session id.
     pub sessions: u64,
-    /// Requests whose referrer was logged.
-    pub referrers_logged: u64,
-    /// Requests whose user agent was logged.
-    pub agents_logged: u64,
-    /// Requests whose session cookie was logged.
-    pub sessions_logged: u64,
+    /// All bits that any record has.
+    flags: u32,
     /// Asset requests by their referrer's host: browsers name the page's own site there.
     asset_hosts: Option<Box<[u32; HOST_CELLS]>>,
     asset_referrers: u64,
@@ -41,15 +34,11 @@ const HABIT_PAGES: u32 = 5;
 impl Default for Site {
     fn default() -> Site {
         Site {
-            requests: 0,
             pages: 0,
-            bytes: 0,
             first_seen: u32::MAX,
             last_seen: 0,
             sessions: 0,
-            referrers_logged: 0,
-            agents_logged: 0,
-            sessions_logged: 0,
+            flags: 0,
             asset_hosts: None,
             asset_referrers: 0,
             habit_sources: 0,
@@ -61,16 +50,11 @@ impl Default for Site {
 impl Site {
     /// Takes in one request.
     pub fn observe(&mut self, record: &Record) {
-        self.requests += 1;
-        self.bytes = self.bytes.saturating_add(record.bytes());
         self.first_seen = self.first_seen.min(record.time);
         self.last_seen = self.last_seen.max(record.time);
         self.pages += u64::from(record.is_page());
         self.sessions += u64::from(record.has_session());
-        let [referrer, agent, session] = record.logged();
-        self.referrers_logged += u64::from(referrer);
-        self.agents_logged += u64::from(agent);
-        self.sessions_logged += u64::from(session);
+        self.flags |= record.flags;
         if let Some(host) = record.asset_referrer() {
             let cells = self
                 .asset_hosts
@@ -90,15 +74,11 @@ impl Site {
 
     /// Adds another part of the same window.
     pub fn absorb(&mut self, other: &Site) {
-        self.requests += other.requests;
         self.pages += other.pages;
-        self.bytes = self.bytes.saturating_add(other.bytes);
         self.first_seen = self.first_seen.min(other.first_seen);
         self.last_seen = self.last_seen.max(other.last_seen);
         self.sessions += other.sessions;
-        self.referrers_logged += other.referrers_logged;
-        self.agents_logged += other.agents_logged;
-        self.sessions_logged += other.sessions_logged;
+        self.flags |= other.flags;
         self.asset_referrers += other.asset_referrers;
         self.habit_sources += other.habit_sources;
         self.habit_queries += other.habit_queries;
@@ -110,6 +90,16 @@ impl Site {
                 .zip(theirs.iter())
                 .for_each(|(mine, theirs)| *mine += theirs);
         }
+    }
+
+    /// Whether any request's referrer, user agent and session were logged.
+    pub fn logged(&self) -> [bool; 3] {
+        [
+            flag::REFERRER_LOGGED,
+            flag::AGENT_LOGGED,
+            flag::SESSION_LOGGED,
+        ]
+        .map(|bit| self.flags & bit != 0)
     }
 
     /// Share of page requests with a query string, as the typical source has it.

@@ -200,38 +200,46 @@ impl Table {
 
     /// Takes in records of one stream, in their order.
     pub fn fold(&mut self, records: &[Record], stream: u16, clock: &Clock) {
-        for batch in records.chunks(BATCH) {
-            let mut near = [None; BATCH];
-            for (near, record) in near.iter_mut().zip(batch) {
-                let (window, _) = clock.place(record.time);
-                let hash = self.hash(record.source, window);
-                *near = self
-                    .index
-                    .find(hash, |entry| entry.tag == tag(hash))
-                    .map(|entry| entry.slot);
-            }
-            self.fetch(&near);
-            for (near, record) in near
-                .into_iter()
-                .zip(batch)
-                .filter(|(_, record)| !record.is_dead())
-            {
+        let mut batch = [Ahead::default(); BATCH];
+        for records in records.chunks(BATCH) {
+            for (ahead, record) in batch.iter_mut().zip(records) {
                 let (window, bin) = clock.place(record.time);
-                let place = Place {
-                    stream,
-                    window,
-                    bin,
+                let hash = self.hash(record.source, window);
+                let near = self.index.find(hash, |entry| entry.tag == tag(hash));
+                *ahead = Ahead {
+                    slot: near.map(|entry| entry.slot),
+                    place: Place {
+                        stream,
+                        window,
+                        bin,
+                    },
                 };
-                self.site(window).observe(record);
-                let near = near.filter(|at| self.slots.get(*at).is(record.source(), window));
-                match near.or_else(|| self.find(record.source(), window)) {
-                    Some(at) => {
-                        let profile = self.profile_mut(at, clock);
-                        profile.observe(record, stream, bin, clock.bins as usize);
-                    }
-                    None => self.insert(record, &place, clock),
+            }
+            self.fetch(&batch[..records.len()]);
+            for (ahead, record) in batch.iter().zip(records) {
+                if !record.is_dead() {
+                    self.take_in(record, ahead, clock);
                 }
             }
+        }
+    }
+
+    fn take_in(&mut self, record: &Record, ahead: &Ahead, clock: &Clock) {
+        let Place {
+            stream,
+            window,
+            bin,
+        } = ahead.place;
+        self.site(window).observe(record);
+        let near = ahead
+            .slot
+            .filter(|at| self.slots.get(*at).is(record.source(), window));
+        match near.or_else(|| self.find(record.source(), window)) {
+            Some(at) => {
+                let profile = self.profile_mut(at, clock);
+                profile.observe(record, stream, bin, clock.bins as usize);
+            }
+            None => self.insert(record, &ahead.place, clock),
         }
     }
 
@@ -247,8 +255,8 @@ impl Table {
     }
 
     /// Reads a little of each slot, then of each profile, without using it: by the time it is needed it is near.
-    fn fetch(&self, near: &[Option<u32>; BATCH]) {
-        let near = near.iter().flatten();
+    fn fetch(&self, batch: &[Ahead]) {
+        let near = batch.iter().filter_map(|ahead| ahead.slot.as_ref());
         let mut sum: usize = near
             .clone()
             .map(|at| self.slots.get(*at).window as usize)
@@ -379,7 +387,15 @@ fn tag(hash: u64) -> u32 {
     (hash >> 24) as u32
 }
 
+/// Where a record will probably go.
+#[derive(Clone, Copy, Default)]
+struct Ahead {
+    slot: Option<u32>,
+    place: Place,
+}
+
 /// Where in time a record belongs.
+#[derive(Clone, Copy, Default)]
 struct Place {
     stream: u16,
     window: u32,

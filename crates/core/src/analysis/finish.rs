@@ -87,15 +87,19 @@ pub(super) fn finish(mut analysis: Analysis) -> Report {
 
 /// Fields that no line of the log has, of those that rules use.
 fn not_logged(sites: &BTreeMap<u32, Site>) -> Vec<&'static str> {
-    let mut logged = [("referrer", 0), ("user agent", 0), ("session cookie", 0)];
+    let mut logged = [
+        ("referrer", false),
+        ("user agent", false),
+        ("session cookie", false),
+    ];
     for site in sites.values() {
-        logged[0].1 += site.referrers_logged;
-        logged[1].1 += site.agents_logged;
-        logged[2].1 += site.sessions_logged;
+        for (known, here) in logged.iter_mut().zip(site.logged()) {
+            known.1 |= here;
+        }
     }
     logged
         .into_iter()
-        .filter_map(|(name, requests)| (requests == 0).then_some(name))
+        .filter_map(|(name, is_logged)| (!is_logged).then_some(name))
         .collect()
 }
 

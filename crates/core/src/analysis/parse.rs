@@ -6,6 +6,7 @@ use foldhash::fast::RandomState;
 
 use super::Block;
 use crate::Settings;
+use crate::format::Cursor;
 use crate::format::Reader;
 use crate::format::Skip;
 use crate::format::split_line;
@@ -93,16 +94,15 @@ impl Parser {
     ) -> Parsed {
         let shift = 64 - parsed.records.len().trailing_zeros();
         let mut last: Option<Edge> = None;
-        let mut rest = block.lines();
-        while !rest.is_empty() {
+        let text = block.lines();
+        let mut cursor = Cursor::new(text);
+        while cursor.at() < text.len() {
             parsed.lines += 1;
-            let (request, length) = block.format.read_first(rest, &mut self.reader);
-            let text;
-            (text, rest) = rest.split_at(length);
-            let request = match request {
+            let start = cursor.at();
+            let request = match block.format.read_next(text, &mut cursor, &mut self.reader) {
                 Ok(request) => request,
                 Err(skip) => {
-                    parsed.leave_out(skip, split_line(text).0);
+                    parsed.leave_out(skip, split_line(&text[start..]).0);
                     continue;
                 }
             };

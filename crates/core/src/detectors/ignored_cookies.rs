@@ -42,31 +42,32 @@ settings! {
 
 impl Detector for IgnoredCookies {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
-        if profile.sessions == 0 && profile.pages > 0 {
+        let logged = profile.sessions().map_or(0, |sessions| sessions.logged);
+        if logged == 0 && profile.pages > 0 {
             return Outcome::Abstain(Gap::NotLogged("the session cookie is"));
         }
-        if profile.sessions < self.pages_min.max(2) {
+        let enough = logged >= self.pages_min.max(2);
+        let Some(sessions) = profile.sessions().filter(|_| enough) else {
             return Outcome::Abstain(Gap::TooFew {
                 what: "page requests with a logged cookie",
-                have: profile.sessions,
+                have: logged,
                 need: self.pages_min,
             });
-        }
+        };
         if (context.site.sessions as f64) < self.site_sessions_min * context.site.pages as f64 {
             return Outcome::Abstain(Gap::NoContrast("the site gives hardly anybody a session"));
         }
         // A request without a session opens one, and the next that keeps it shows its id: each is counted once.
-        let opened = u64::from(profile.sessions_empty).max(profile.distinct_sessions.count());
-        let share = (opened.saturating_sub(1) as f64 / f64::from(profile.sessions - 1)).min(1.0);
+        let opened = u64::from(sessions.empty).max(sessions.distinct.count());
+        let share = (opened.saturating_sub(1) as f64 / f64::from(logged - 1)).min(1.0);
         let values = [
             ("new_session_share", share),
             ("sessions", opened as f64),
-            ("pages", f64::from(profile.sessions)),
+            ("pages", f64::from(logged)),
         ];
         if share > self.new_max {
             let why = format!(
-                "it did not keep its session: {opened} sessions for {} page requests",
-                profile.sessions
+                "it did not keep its session: {opened} sessions for {logged} page requests"
             );
             return Outcome::finding(Toward::Crawler, why, &values);
         }
@@ -74,9 +75,8 @@ impl Detector for IgnoredCookies {
             return Outcome::Clear(share);
         }
         let why = format!(
-            "it keeps its session: a new one in only {} of {} page requests",
-            percent(share),
-            profile.sessions
+            "it keeps its session: a new one in only {} of {logged} page requests",
+            percent(share)
         );
         Outcome::finding(Toward::User, why, &values)
     }

@@ -58,10 +58,11 @@ impl Detector for SuspiciousReferrer {
         }
         let empty = f64::from(profile.referrers_empty) / f64::from(profile.referrers);
         let filled = profile.referrers - profile.referrers_empty;
+        let listings = profile.listings();
         let listing = if filled == 0 {
             0.0
         } else {
-            f64::from(profile.referrers_listing) / f64::from(filled)
+            f64::from(listings.all) / f64::from(filled)
         };
         let values = [
             ("empty_share", empty),
@@ -76,8 +77,7 @@ impl Detector for SuspiciousReferrer {
             );
             return Outcome::finding(Toward::Crawler, why, &values);
         }
-        let own =
-            profile.referrers_listing_own > 0 || context.site.is_own_host(profile.listing_host);
+        let own = listings.own > 0 || context.site.is_own_host(listings.host);
         if filled >= self.listings_min && listing > self.listings_max && own {
             let why = format!(
                 "{} of its {filled} referrers are the site's own listings and search results",

@@ -5,6 +5,7 @@
 
 use super::fields;
 use super::fields::Scratch;
+use super::marks::Marks;
 use super::time::TimeStyle;
 use crate::request::Client;
 use crate::request::Field;
@@ -19,18 +20,21 @@ pub(super) struct Clean {
 }
 
 impl Clean {
-    /// The request of the first line, if that is a clean one, and the bytes after it. `None` says nothing about the line.
+    /// The request of the line that begins at `start`, if that is a clean one, and where the next line begins. `None` says
+    /// nothing about the line.
     ///
-    /// The line's end is not searched for: every step stops at a newline, and the last one meets it.
+    /// `marks` stand at the line's start. The line's end is not searched for: it is the mark after the last quote.
     #[inline(always)]
     pub(super) fn read<'a>(
         self,
         text: &'a [u8],
+        start: usize,
+        marks: &mut Marks,
         scratch: &mut Scratch,
-    ) -> Option<(Request<'a>, &'a [u8])> {
+    ) -> Option<(Request<'a>, usize)> {
         let mut request = Request::default();
-        let mut rest = text;
-        if text.starts_with(b"#") {
+        let mut rest = &text[start..];
+        if rest.starts_with(b"#") {
             return None;
         }
         if self.has_host {
@@ -52,20 +56,23 @@ impl Clean {
         request.user = Field::Empty;
         let (time, after) = after.split_at_checked(26)?;
         request.time = TimeStyle::Clf.read(time, &mut scratch.dates).ok()?;
-        let (line, after) = quoted(after.strip_prefix(b"] \"")?)?;
+        let after = after.strip_prefix(b"] ")?;
+        let (line, after) = quoted(text, text.len() - after.len(), marks)?;
         split_request(line, &mut request)?;
         let (status, after) = after.strip_prefix(b" ")?.split_at_checked(3)?;
         request.status = fields::status(status).ok()?;
-        let (bytes, after) = number(after.strip_prefix(b" ")?)?;
+        let (bytes, mut after) = number(after.strip_prefix(b" ")?)?;
         request.bytes = bytes;
-        if !self.has_agent {
-            return Some((request, end_of_line(after)?));
+        if self.has_agent {
+            let (referrer, agent);
+            after = after.strip_prefix(b" ")?;
+            (referrer, after) = quoted(text, text.len() - after.len(), marks)?;
+            request.referrer = Field::logged(referrer);
+            after = after.strip_prefix(b" ")?;
+            (agent, after) = quoted(text, text.len() - after.len(), marks)?;
+            request.agent = Field::logged(agent);
         }
-        let (referrer, after) = quoted(after.strip_prefix(b" \"")?)?;
-        request.referrer = Field::logged(referrer);
-        let (agent, after) = quoted(after.strip_prefix(b" \"")?)?;
-        request.agent = Field::logged(agent);
-        Some((request, end_of_line(after)?))
+        Some((request, end_of_line(text, text.len() - after.len(), marks)?))
     }
 }
 
@@ -76,16 +83,19 @@ fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     (text[end] == b' ').then(|| (&text[..end], &text[end + 1..]))
 }
 
-/// Up to a quote that no backslash stands before, in the same line.
+/// What stands between a quote at `open` and the next one that no backslash stands before, in the same line, and what
+/// follows.
 #[inline(always)]
-fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    // Half of all referrers are empty.
-    if let [b'-', b'"', rest @ ..] = text {
-        return Some((&text[..1], rest));
+fn quoted<'a>(text: &'a [u8], open: usize, marks: &mut Marks) -> Option<(&'a [u8], &'a [u8])> {
+    if marks.next(text)? != open || text[open] != b'"' {
+        return None;
     }
-    let end = memchr::memchr2(b'"', b'\n', text)?;
-    let escaped = end > 0 && text[end - 1] == b'\\';
-    (text[end] == b'"' && !escaped).then(|| (&text[..end], &text[end + 1..]))
+    let close = marks.next(text)?;
+    let (inside, rest) = text.get(open + 1..)?.split_at_checked(close - open - 1)?;
+    match rest {
+        [b'"', after @ ..] if !inside.ends_with(b"\\") => Some((inside, after)),
+        _ => None,
+    }
 }
 
 /// A size of at most twelve digits.
@@ -102,17 +112,18 @@ fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     None
 }
 
-/// What follows the line; fields that a server appends are passed over.
+/// Where the next line begins, when all fields end at `at`; fields that a server appends are passed over.
 #[inline(always)]
-fn end_of_line(text: &[u8]) -> Option<&[u8]> {
-    match text {
-        [] => Some(text),
-        [b'\n', rest @ ..] | [b'\r', b'\n', rest @ ..] => Some(rest),
-        [b' ', ..] => {
-            Some(memchr::memchr(b'\n', text).map_or(&text[text.len()..], |at| &text[at + 1..]))
-        }
-        _ => None,
+fn end_of_line(text: &[u8], at: usize, marks: &mut Marks) -> Option<usize> {
+    if !matches!(&text[at..], [] | [b'\n' | b' ', ..] | [b'\r', b'\n', ..]) {
+        return None;
     }
+    while let Some(mark) = marks.next(text) {
+        if text[mark] == b'\n' {
+            return Some(mark + 1);
+        }
+    }
+    Some(text.len())
 }
 
 /// `METHOD target HTTP/x.y` with one of the usual methods.

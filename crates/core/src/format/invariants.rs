@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use super::Cursor;
 use super::DEFAULT_SESSION_COOKIES;
 use super::Format;
 use super::Reader;
@@ -26,8 +27,9 @@ pub fn text_line(name: &str, bytes: &[u8]) {
         return;
     }
     let text = [line, b"\nthe next line"].concat();
-    let (short, length) = format.read_first(&text, &mut one);
-    assert_eq!(length, line.len() + 1, "the line's end");
+    let mut cursor = Cursor::new(&text);
+    let short = format.read_next(&text, &mut cursor, &mut one);
+    assert_eq!(cursor.at(), line.len() + 1, "the line's end");
     let long = format.read(line, &mut two);
     assert_eq!(short.map(Plain::of), long.map(Plain::of), "both ways");
     let Ok(request) = long else { return };

@@ -5,6 +5,7 @@ mod detect;
 mod fields;
 pub mod invariants;
 mod json;
+mod marks;
 mod pattern;
 mod time;
 
@@ -18,6 +19,7 @@ use crate::request::Request;
 use clean::Clean;
 use fields::Scratch;
 use json::JsonFormat;
+use marks::Marks;
 use pattern::Pattern;
 
 /// Why a line was not counted. Each is a name in the report.
@@ -245,35 +247,45 @@ impl Format {
         &self.name
     }
 
-    /// Reads the first line of a text that is not empty, and says how many bytes it has with its end.
+    /// Reads the line of a text at which the cursor stands, which is not the text's end, and moves the cursor behind it.
     #[inline(always)]
-    pub fn read_first<'a>(
+    pub fn read_next<'a>(
         &self,
         text: &'a [u8],
+        cursor: &mut Cursor,
         reader: &'a mut Reader,
-    ) -> (Result<Request<'a>, Skip>, usize) {
+    ) -> Result<Request<'a>, Skip> {
+        let start = cursor.at;
         let clean = match &self.layout {
-            Layout::Named(clean, _) => clean.read(text, &mut reader.scratch),
+            Layout::Named(clean, _) => {
+                clean.read(text, start, &mut cursor.marks, &mut reader.scratch)
+            }
             _ => None,
         };
         match clean {
             // The line's length is bounded by where the next one starts.
-            Some((request, next)) if text.len() - next.len() <= LINE_BYTES_MAX => {
-                (Ok(request), text.len() - next.len())
+            Some((request, next)) if next - start <= LINE_BYTES_MAX => {
+                cursor.at = next;
+                Ok(request)
             }
-            _ => self.read_first_slowly(text, reader),
+            _ => self.read_next_slowly(text, cursor, reader),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn read_first_slowly<'a>(
+    fn read_next_slowly<'a>(
         &self,
         text: &'a [u8],
+        cursor: &mut Cursor,
         reader: &'a mut Reader,
-    ) -> (Result<Request<'a>, Skip>, usize) {
-        let (line, next) = split_line(text);
-        (self.read(line, reader), text.len() - next.len())
+    ) -> Result<Request<'a>, Skip> {
+        let (line, next) = split_line(&text[cursor.at..]);
+        cursor.at = text.len() - next.len();
+        if let Layout::Named(..) = self.layout {
+            cursor.marks.seek(text, cursor.at);
+        }
+        self.read(line, reader)
     }
 
     /// Reads one line (without its newline).
@@ -290,6 +302,28 @@ impl Format {
             }
             Layout::Json(json) => json.read(line, &mut reader.scratch),
         }
+    }
+}
+
+/// A place in a text that is read line by line.
+#[derive(Debug)]
+pub struct Cursor {
+    /// Where the next line begins.
+    at: usize,
+    marks: Marks,
+}
+
+impl Cursor {
+    /// The beginning of a text.
+    pub fn new(text: &[u8]) -> Cursor {
+        let mut marks = Marks::default();
+        marks.seek(text, 0);
+        Cursor { at: 0, marks }
+    }
+
+    /// Where the next line begins.
+    pub fn at(&self) -> usize {
+        self.at
     }
 }
 

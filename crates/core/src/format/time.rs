@@ -26,12 +26,13 @@ const EARLIEST: i64 = 631_152_000;
 /// 2100-01-01: times up to here fit 32 bits.
 const LATEST: i64 = 4_102_444_800;
 
-/// The day last seen: neighbouring lines share it, so the calendar is asked once a day.
+/// The minute last seen: neighbouring lines share it, so all but the seconds is read once a minute.
 #[derive(Debug, Default)]
 pub(super) struct DateCache {
-    day: [u8; 11],
-    zone: [u8; 5],
-    midnight: Option<i64>,
+    /// `01/Jan/2030:00:00:`, ` +0000` and when that minute began; 0 before the first.
+    date: [u8; 18],
+    zone: [u8; 6],
+    minute: u32,
 }
 
 const ISO: DateTimeParser = DateTimeParser::new();
@@ -80,29 +81,22 @@ pub(super) fn epoch_number(number: f64) -> Result<u32, Skip> {
     }
 }
 
+#[inline]
 fn clf(text: &[u8], cache: &mut DateCache) -> Result<u32, Skip> {
     let text: &[u8; 26] = text.try_into().map_err(|_| Skip::BadTime)?;
-    let midnight = match cache.midnight {
-        Some(midnight) if text[..11] == cache.day && text[21..] == cache.zone => midnight,
-        _ => refill(text, cache)?,
-    };
-    let (hour, minute, second) = (two(text, 12)?, two(text, 15)?, two(text, 18)?);
-    // A leap second is written 60 and belongs to the minute before.
-    let sound = hour < 24
-        && minute < 60
-        && second < 61
-        && text[11] == b':'
-        && text[14] == b':'
-        && text[17] == b':'
-        && text[20] == b' ';
-    if !sound {
-        return Err(Skip::BadTime);
+    if text[..18] != cache.date || text[20..] != cache.zone || cache.minute == 0 {
+        refill(text, cache)?;
     }
-    in_range(midnight + i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second.min(59)))
+    // A leap second is written 60 and belongs to the minute before.
+    match two(text, 18)? {
+        second @ 0..=60 => Ok(cache.minute + u32::from(second.min(59))),
+        _ => Err(Skip::BadTime),
+    }
 }
 
+/// Reads a time up to its minute.
 #[cold]
-fn refill(text: &[u8; 26], cache: &mut DateCache) -> Result<i64, Skip> {
+fn refill(text: &[u8; 26], cache: &mut DateCache) -> Result<(), Skip> {
     const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
     let month = MONTHS
         .chunks(3)
@@ -116,7 +110,9 @@ fn refill(text: &[u8; 26], cache: &mut DateCache) -> Result<i64, Skip> {
         b'-' => -zone,
         _ => return Err(Skip::BadTime),
     };
-    if text[2] != b'/' || text[6] != b'/' || zone > 15 * 3600 {
+    let (hour, minute) = (two(text, 12)?, two(text, 15)?);
+    let separators = [2, 6, 11, 14, 17, 20].map(|at| text[at]);
+    if separators != *b"//::: " || zone > 15 * 3600 || hour > 23 || minute > 59 {
         return Err(Skip::BadTime);
     }
     // Years the calendar has but no log can have are told apart from days that do not exist.
@@ -126,11 +122,11 @@ fn refill(text: &[u8; 26], cache: &mut DateCache) -> Result<i64, Skip> {
         .since(Date::constant(1970, 1, 1))
         .map_err(|_| Skip::BadTime)?
         .get_days();
-    cache.day.copy_from_slice(&text[..11]);
-    cache.zone.copy_from_slice(&text[21..]);
-    let midnight = i64::from(days) * 86_400 - east;
-    cache.midnight = Some(midnight);
-    Ok(midnight)
+    let minutes = i64::from(hour) * 60 + i64::from(minute);
+    cache.minute = in_range(i64::from(days) * 86_400 - east + minutes * 60)?;
+    cache.date.copy_from_slice(&text[..18]);
+    cache.zone.copy_from_slice(&text[20..]);
+    Ok(())
 }
 
 fn two(text: &[u8; 26], at: usize) -> Result<u8, Skip> {
@@ -239,12 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn the_cached_day_never_leaks_into_another_day_or_zone() {
+    fn the_cached_minute_never_leaks_into_another_minute_day_or_zone() {
         let mut cache = DateCache::default();
         let mut read = |text: &str| TimeStyle::Clf.read(text.as_bytes(), &mut cache).unwrap();
         let first = read("01/Jan/2030:00:00:00 +0000");
         assert_eq!(read("02/Jan/2030:00:00:00 +0000"), first + 86_400);
         assert_eq!(read("02/Jan/2030:00:00:00 -0100"), first + 86_400 + 3600);
         assert_eq!(read("01/Jan/2030:00:00:01 +0000"), first + 1);
+        assert_eq!(read("01/Jan/2030:00:01:01 +0000"), first + 61);
+        assert_eq!(read("01/Jan/2030:10:01:01 +0000"), first + 36_061);
     }
 }

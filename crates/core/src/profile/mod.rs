@@ -21,7 +21,10 @@ pub(crate) use record::flag;
 use smallvec::SmallVec;
 
 /// Everything we keep of one source in one window.
+///
+/// Nearly every request meets a profile that is not in the processor's cache: it fills four whole lines, not parts of six.
 #[derive(Debug, Clone, Default)]
+#[repr(align(64))]
 pub struct Profile {
     /// All requests.
     pub requests: u32,
@@ -49,16 +52,6 @@ pub struct Profile {
     pub referrers_empty: u32,
     /// Of these, the ones that name another page, as a browser does.
     pub referrers_link: u32,
-    /// Of these, listing and search pages of some site.
-    pub referrers_listing: u32,
-    /// Of the listings, those on the host the log itself names.
-    pub referrers_listing_own: u32,
-    /// Host of the first listing (the smallest hash where there are several).
-    pub listing_host: u32,
-    /// Page requests whose session id was logged.
-    pub sessions: u32,
-    /// Of these, the ones without one.
-    pub sessions_empty: u32,
     /// Requests whose user agent was logged.
     pub agents_logged: u32,
     /// Of these, the empty ones.
@@ -77,13 +70,41 @@ pub struct Profile {
     pub numbered_pairs: Pairs,
     /// Different pages.
     pub distinct_pages: Distinct,
-    /// Different session ids.
-    pub distinct_sessions: Distinct,
     /// Requests per user agent.
     pub agents: Agents,
     /// Requests per half hour.
     pub bins: Bins,
     trails: SmallVec<[Trail; 1]>,
+    seldom: Option<Box<Seldom>>,
+}
+
+/// What most sources have nothing of.
+#[derive(Debug, Clone, Default)]
+struct Seldom {
+    sessions: Sessions,
+    listings: Listings,
+}
+
+/// Session ids of page requests.
+#[derive(Debug, Clone, Default)]
+pub struct Sessions {
+    /// Page requests whose session id was logged.
+    pub logged: u32,
+    /// Of these, the ones without one.
+    pub empty: u32,
+    /// Different session ids.
+    pub distinct: Distinct,
+}
+
+/// Page requests that come from listing and search pages of some site.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Listings {
+    /// All of them.
+    pub all: u32,
+    /// Those on the host the log itself names.
+    pub own: u32,
+    /// Host of the first (the smallest hash where there are several).
+    pub host: u32,
 }
 
 /// Pairs of neighbours, and those in ascending order.
@@ -102,6 +123,28 @@ struct Trail {
     stream: u16,
     page: u32,
     group: u32,
+}
+
+impl Seldom {
+    fn observe(&mut self, record: &Record) {
+        if record.has(flag::REFERRER_LISTING) {
+            let listings = &mut self.listings;
+            listings.host = match listings.all {
+                0 => record.referrer_host,
+                _ => listings.host.min(record.referrer_host),
+            };
+            listings.all += 1;
+            listings.own += u32::from(record.has(flag::REFERRER_OWN));
+        }
+        if record.has(flag::SESSION_LOGGED) {
+            self.sessions.logged += 1;
+            if record.has(flag::SESSION_EMPTY) {
+                self.sessions.empty += 1;
+            } else {
+                self.sessions.distinct.insert(record.session);
+            }
+        }
+    }
 }
 
 impl Profile {
@@ -153,23 +196,22 @@ impl Profile {
         self.referrers += u32::from(record.has(flag::REFERRER_LOGGED));
         self.referrers_empty += u32::from(record.has(flag::REFERRER_EMPTY));
         self.referrers_link += u32::from(record.has(flag::REFERRER_LINK));
-        if record.has(flag::REFERRER_LISTING) {
-            self.listing_host = if self.referrers_listing == 0 {
-                record.referrer_host
-            } else {
-                self.listing_host.min(record.referrer_host)
-            };
-            self.referrers_listing += 1;
-            self.referrers_listing_own += u32::from(record.has(flag::REFERRER_OWN));
-        }
-        if record.has(flag::SESSION_LOGGED) {
-            self.sessions += 1;
-            self.sessions_empty += u32::from(record.has(flag::SESSION_EMPTY));
-            if !record.has(flag::SESSION_EMPTY) {
-                self.distinct_sessions.insert(record.session);
-            }
+        if record.has(flag::REFERRER_LISTING | flag::SESSION_LOGGED) {
+            self.seldom.get_or_insert_default().observe(record);
         }
         self.follow(record, stream);
+    }
+
+    /// Session ids, where the log has them.
+    pub fn sessions(&self) -> Option<&Sessions> {
+        self.seldom.as_ref().map(|seldom| &seldom.sessions)
+    }
+
+    /// Referrers that are listings.
+    pub fn listings(&self) -> Listings {
+        self.seldom
+            .as_ref()
+            .map_or_else(Listings::default, |seldom| seldom.listings)
     }
 
     /// Compares the page with the one before it in the same stream.
@@ -208,27 +250,31 @@ impl Profile {
 
     /// Makes the profile empty, keeping its memory for the next source.
     pub fn clear(&mut self) {
-        let (mut distinct_pages, mut distinct_sessions) = (
-            std::mem::take(&mut self.distinct_pages),
-            std::mem::take(&mut self.distinct_sessions),
-        );
+        let mut distinct_pages = std::mem::take(&mut self.distinct_pages);
         let (mut agents, mut bins, mut trails) = (
             std::mem::take(&mut self.agents),
             std::mem::take(&mut self.bins),
             std::mem::take(&mut self.trails),
         );
         distinct_pages.clear();
-        distinct_sessions.clear();
         agents.clear();
         bins.clear();
         trails.clear();
         *self = Profile {
             distinct_pages,
-            distinct_sessions,
             agents,
             bins,
             trails,
             ..Profile::default()
         };
+    }
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_fills_four_lines_of_the_cache() {
+        assert_eq!(size_of::<Profile>(), 256);
     }
 }

@@ -81,11 +81,6 @@ impl Record {
         self.has(flag::DEAD)
     }
 
-    /// Bytes sent.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
     /// True for a page request.
     pub fn is_page(&self) -> bool {
         self.has(flag::PAGE)
@@ -95,16 +90,6 @@ impl Record {
     pub fn has_session(&self) -> bool {
         self.has(flag::PAGE)
             && self.flags & (flag::SESSION_LOGGED | flag::SESSION_EMPTY) == flag::SESSION_LOGGED
-    }
-
-    /// Whether referrer, user agent and session were logged.
-    pub fn logged(&self) -> [bool; 3] {
-        [
-            flag::REFERRER_LOGGED,
-            flag::AGENT_LOGGED,
-            flag::SESSION_LOGGED,
-        ]
-        .map(|bit| self.has(bit))
     }
 
     /// True for a style sheet, script or image that names the page it belongs to.
@@ -355,10 +340,17 @@ fn split_url(url: &[u8]) -> (&[u8], &[u8]) {
     let rest = &url[scheme..];
     let end = memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len());
     let host = &rest[..end];
-    let port = memchr::memrchr(b':', host)
-        .filter(|at| host[at + 1..].iter().all(u8::is_ascii_digit))
-        .unwrap_or(host.len());
-    (&host[..port], &rest[end..])
+    (without_port(host), &rest[end..])
+}
+
+fn without_port(host: &[u8]) -> &[u8] {
+    let digits = host
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    let name = &host[..host.len() - digits];
+    name.strip_suffix(b":").unwrap_or(host)
 }
 
 /// A number, with at most an extension behind it: `17`, `17.html`.

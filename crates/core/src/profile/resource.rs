@@ -70,7 +70,13 @@ fn is_program_interface(path: &[u8]) -> bool {
         b"/.well-known/",
         b"/oai",
     ];
-    let is_start = |path: &[u8]| STARTS.iter().any(|start| path.starts_with(start));
+    // Hardly a path has the first letter of one.
+    let is_start = |path: &[u8]| {
+        matches!(
+            path,
+            [_, b'a' | b'g' | b'w' | b'f' | b'r' | b'.' | b'o', ..]
+        ) && STARTS.iter().any(|start| path.starts_with(start))
+    };
     let below = path
         .iter()
         .skip(1)
