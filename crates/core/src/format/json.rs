@@ -146,12 +146,11 @@ impl JsonFormat {
         }
         scratch.text.clear();
         let mut found = Found::new(std::mem::take(&mut scratch.text));
-        let mut result = walk(&self.root, line, &mut found);
-        if result.is_err() && std::str::from_utf8(line).is_err() {
+        let result = match std::str::from_utf8(line) {
+            Ok(line) => walk(&self.root, line, &mut found),
             // nginx leaves bytes above 127 as they came. The values are copied, so nothing borrows the mended line.
-            found.reset();
-            found.copy_from_mended(&self.root, &String::from_utf8_lossy(line), &mut result);
-        }
+            Err(_) => found.copy_from_mended(&self.root, &String::from_utf8_lossy(line)),
+        };
         let (mut values, duplicate) = (found.values, found.duplicate);
         if found.has_headers {
             let headers = [Part::Referrer, Part::Agent, Part::Cookie];

@@ -80,14 +80,6 @@ impl<'a> Found<'a> {
         }
     }
 
-    pub(super) fn reset(&mut self) {
-        self.values = [Value::Missing; PARTS.len()];
-        self.ranks = [0; PARTS.len()];
-        self.seen = [0; PARTS.len()];
-        self.text.clear();
-        self.duplicate = false;
-    }
-
     fn put(&mut self, node: &Node, value: Value<'a>) {
         let Some(part) = node.part else { return };
         let slot = part as usize;
@@ -124,10 +116,9 @@ impl<'a> Found<'a> {
         &mut self,
         root: &Node,
         line: &str,
-        result: &mut serde_json::Result<()>,
-    ) {
+    ) -> serde_json::Result<()> {
         let mut mended = Found::new(std::mem::take(&mut self.text));
-        *result = walk(root, line.as_bytes(), &mut mended);
+        let result = walk(root, line, &mut mended);
         let (values, duplicate, has_headers) =
             (mended.values, mended.duplicate, mended.has_headers);
         self.text = mended.text;
@@ -149,16 +140,17 @@ impl<'a> Found<'a> {
                 Value::Stored { start, end } => Value::Stored { start, end },
             };
         }
+        result
     }
 }
 
 /// Goes through a whole line.
 pub(super) fn walk<'a>(
     root: &Node,
-    line: &'a [u8],
+    line: &'a str,
     found: &mut Found<'a>,
 ) -> serde_json::Result<()> {
-    let mut deserializer = Deserializer::from_slice(line);
+    let mut deserializer = Deserializer::from_str(line);
     deserializer.deserialize_map(Walk { node: root, found })?;
     deserializer.end()
 }
