@@ -112,11 +112,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    pub(super) fn copy_from_mended(
-        &mut self,
-        root: &Node,
-        line: &str,
-    ) -> serde_json::Result<()> {
+    pub(super) fn copy_from_mended(&mut self, root: &Node, line: &str) -> serde_json::Result<()> {
         let mut mended = Found::new(std::mem::take(&mut self.text));
         let result = walk(root, line, &mut mended);
         let (values, duplicate, has_headers) =
