@@ -18,7 +18,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Read access logs and say which sources are crawlers, and why
-    Analyze(AnalyzeArgs),
+    Analyze(Box<AnalyzeArgs>),
     /// Explain a detector: what it looks at, when it is wrong, its settings
     Explain {
         /// The detector's name; without one, all are listed
@@ -39,34 +39,64 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
-    /// Log files, patterns ('logs/access.log*'), folders, or - for standard input; plain or gzip, in any order
-    #[arg(required = true, value_name = "LOG")]
-    pub(crate) logs: Vec<String>,
-    /// Format of the log, if it is not recognised: a name (common, combined, vhost_combined, json_nginx, json_caddy,
-    /// json_traefik), the format string of Apache or nginx, or json:source=KEY,time=KEY,request=KEY,status=KEY,…
-    #[arg(long, value_name = "NAME|STRING")]
-    pub(crate) format: Option<String>,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
     /// Write the whole report as JSON to a file, or to standard output with - (then without the summary)
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<PathBuf>,
-    /// Settings file ('cattlegrid config show' prints one)
-    #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
-    pub(crate) config: Option<PathBuf>,
-    /// Length of the windows in which sources are judged: 5d, 36h
-    #[arg(long, value_name = "SPAN", value_parser = span_days)]
-    pub(crate) window: Option<f64>,
     /// List users, and sources without any evidence, from this many requests on [default: 100]
     #[arg(long, value_name = "N")]
     pub(crate) min_requests: Option<u64>,
     /// Sources in each list of the summary
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top: usize,
-    /// Threads that parse and judge; all cores unless given. Reading and unpacking has one of its own
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: Option<u16>,
     /// Exit with status 1 if there is a source of this class
     #[arg(long, value_name = "CLASS", value_enum)]
     pub(crate) fail_on: Option<FailOn>,
+}
+
+/// What all commands that read logs have in common.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// Log files, patterns ('logs/access.log*'), folders, or - for standard input; plain or compressed (gzip, zstd, bzip2, xz), in
+    /// any order
+    #[arg(required = true, value_name = "LOG")]
+    pub(crate) logs: Vec<String>,
+    /// Format of the log, if it is not recognised: a name (common, combined, vhost_combined, haproxy, w3c, cloudfront, alb,
+    /// json_nginx, …; see docs/formats.md), the format string of Apache or nginx, or
+    /// json:source=KEY,time=KEY,request=KEY,status=KEY,…
+    #[arg(long, value_name = "NAME|STRING", help_heading = "Reading")]
+    pub(crate) format: Option<String>,
+    /// Field with the addresses that proxies pass on (X-Forwarded-For, or a JSON key): the client is its last address that is no
+    /// trusted proxy
+    #[arg(long, value_name = "FIELD", help_heading = "Reading")]
+    pub(crate) source_field: Option<String>,
+    /// A proxy of your own, as address or network; only what it passes on in --source-field is believed. Can be repeated
+    #[arg(
+        long,
+        value_name = "NETWORK",
+        help_heading = "Reading",
+        requires = "source_field"
+    )]
+    pub(crate) trusted_proxy: Vec<String>,
+    /// Zone of times that are written without one: Europe/Vienna, +02:00, local [default: UTC]
+    #[arg(long, value_name = "ZONE", help_heading = "Reading")]
+    pub(crate) tz: Option<String>,
+    /// Only requests from this time on: 2030-01-31, '2030-01-31 12:00', or 7d or 36h before now
+    #[arg(long, value_name = "TIME", help_heading = "Reading")]
+    pub(crate) since: Option<String>,
+    /// Only requests before this time
+    #[arg(long, value_name = "TIME", help_heading = "Reading")]
+    pub(crate) until: Option<String>,
+    /// Settings file ('cattlegrid config show' prints one)
+    #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Length of the windows in which sources are judged: 5d, 36h
+    #[arg(long, value_name = "SPAN", value_parser = span_days)]
+    pub(crate) window: Option<f64>,
+    /// Threads that parse and judge; all cores unless given. Reading and unpacking has one of its own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
     /// No summary, no progress, no notes: only errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -83,7 +113,7 @@ pub(crate) enum FailOn {
 }
 
 /// `5d`, `36h`, or a bare number of days.
-fn span_days(text: &str) -> Result<f64, String> {
+pub(crate) fn span_days(text: &str) -> Result<f64, String> {
     let (number, unit) = match text.strip_suffix('h') {
         Some(hours) => (hours, 24.0),
         None => (text.strip_suffix('d').unwrap_or(text), 1.0),

@@ -3,6 +3,7 @@
 mod analyze;
 mod cli;
 mod explain;
+mod logs;
 
 use std::io;
 use std::io::Write;

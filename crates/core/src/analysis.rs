@@ -20,6 +20,7 @@ use crate::report::Lines;
 use crate::report::Report;
 use crate::table::Clock;
 use crate::table::Table;
+use parse::Means;
 use parse::Parsed;
 use parse::Parser;
 use stitch::Stitcher;
@@ -64,6 +65,8 @@ pub struct Analysis {
     lines: Lines,
     /// The piece that is being read, and the lines read before it.
     piece: (u32, u64),
+    /// The piece whose header has changed, and its format since.
+    header: Option<(u32, Arc<Format>)>,
     tokens: BTreeMap<u64, Box<[u8]>>,
 }
 
@@ -80,6 +83,7 @@ impl Analysis {
             clock: None,
             lines: Lines::default(),
             piece: (0, 0),
+            header: None,
             tokens: BTreeMap::new(),
             hasher,
             settings,
@@ -90,21 +94,22 @@ impl Analysis {
     /// Takes in blocks, in the order of the log.
     pub fn observe(&mut self, blocks: &[Block]) {
         let spare = Mutex::new(std::mem::take(&mut self.spare));
+        let formats: Vec<Arc<Format>> = blocks.iter().map(|block| self.format(block)).collect();
+        let means = Means {
+            lens: &self.lens,
+            knowledge: &self.knowledge,
+            hasher: &self.hasher,
+            settings: &self.settings,
+        };
         let mut parsed: Vec<Parsed> = blocks
             .par_iter()
-            .map(|block| {
+            .zip(&formats)
+            .map(|(block, format)| {
                 let room = lock(&spare).pop().unwrap_or_else(|| Parsed::new(TABLES));
                 let mut parser = lock(&self.parsers)
                     .pop()
                     .unwrap_or_else(|| Parser::new(&self.settings));
-                let parsed = parser.parse(
-                    block,
-                    &self.lens,
-                    &self.knowledge,
-                    &self.hasher,
-                    self.settings.time_jump_seconds,
-                    room,
-                );
+                let parsed = parser.parse(block.lines(), format, &means, room);
                 lock(&self.parsers).push(parser);
                 parsed
             })
@@ -120,6 +125,18 @@ impl Analysis {
         self.fold(&parsed);
         self.spare = spare.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.spare.extend(parsed.into_iter().map(Parsed::cleared));
+    }
+
+    /// The format with which a block begins: a header in a block before it may have set another than the piece began with.
+    fn format(&mut self, block: &Block) -> Arc<Format> {
+        let format = match &self.header {
+            Some((piece, format)) if *piece == block.piece => Arc::clone(format),
+            _ => Arc::clone(&block.format),
+        };
+        if let Some(next) = format.after(block.lines()) {
+            self.header = Some((block.piece, Arc::new(next)));
+        }
+        format
     }
 
     fn fold(&mut self, parsed: &[Parsed]) {

@@ -85,6 +85,8 @@ pub struct Request<'a> {
     pub session: Field<'a>,
     /// The site asked for, where one log serves several.
     pub host: Field<'a>,
+    /// The addresses that proxies pass on, where the owner named the field.
+    pub forwarded: Field<'a>,
     /// The signed-in user.
     pub user: Field<'a>,
     /// How long the answer took, in microseconds.
@@ -138,11 +140,7 @@ impl Source {
         if let Ok(address) = text.parse() {
             return Some(Source::from_ipv6(address));
         }
-        let bare = match text.strip_prefix('[') {
-            Some(rest) => rest.split(']').next()?,
-            None if text.matches(':').count() == 1 => text.split(':').next()?,
-            None => text.split('%').next()?,
-        };
+        let bare = bare_address(text)?;
         if let Ok(address) = bare.parse::<Ipv4Addr>() {
             return Some(Source {
                 kind: SourceKind::V4,
@@ -173,6 +171,15 @@ impl fmt::Display for Source {
             SourceKind::V6 => write!(out, "{}/64", Ipv6Addr::from(u128::from(self.value) << 64)),
             SourceKind::Token => write!(out, "token-{:016x}", self.value),
         }
+    }
+}
+
+/// An address without port, brackets and zone.
+pub(crate) fn bare_address(text: &str) -> Option<&str> {
+    match text.strip_prefix('[') {
+        Some(rest) => rest.split(']').next(),
+        None if text.matches(':').count() == 1 => text.split(':').next(),
+        None => text.split('%').next(),
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
+use jiff::tz::TimeZone;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -11,6 +13,7 @@ use crate::detectors::SPECS;
 use crate::format::DEFAULT_SESSION_COOKIES;
 use crate::profile::BIN_SECONDS;
 use crate::profile::DEFAULT_LISTINGS;
+use crate::proxies::Proxies;
 use crate::verdict::Weights;
 
 /// The settings file. Every default is written down in [`Settings::manual`].
@@ -44,6 +47,29 @@ pub struct Settings {
     pub detectors: Vec<Box<dyn Detector>>,
     /// Weights of the verdict.
     pub weights: Weights,
+    /// How the log's fields are taken.
+    pub reading: Reading,
+}
+
+/// How the log's fields are taken.
+#[derive(Debug)]
+pub struct Reading {
+    /// Zone of times that are written without one.
+    pub zone: TimeZone,
+    /// Whose word about a client's address is taken.
+    pub proxies: Proxies,
+    /// Only requests of this span count, in seconds since 1970.
+    pub span: Range<u32>,
+}
+
+impl Default for Reading {
+    fn default() -> Reading {
+        Reading {
+            zone: TimeZone::UTC,
+            proxies: Proxies::default(),
+            span: 0..u32::MAX,
+        }
+    }
 }
 
 impl fmt::Debug for Settings {
@@ -127,6 +153,7 @@ impl Settings {
             listings,
             detectors,
             weights: Weights::default(),
+            reading: Reading::default(),
         })
     }
 

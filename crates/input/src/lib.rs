@@ -9,6 +9,7 @@ mod open;
 mod plan;
 
 pub use blocks::BLOCK_BYTES;
+pub use plan::Looking;
 pub use plan::Piece;
 pub use plan::Plan;
 pub use plan::Progress;

@@ -1,4 +1,4 @@
-//! Opening one input: plain or gzip, told by its first bytes, never by its name.
+//! Opening one input: plain or compressed, told by its first bytes, never by its name.
 
 use std::fs::File;
 use std::io;
@@ -8,14 +8,25 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
 use flate2::bufread::MultiGzDecoder;
+use liblzma::bufread::XzDecoder;
+use liblzma::stream::CONCATENATED;
+use liblzma::stream::Stream;
 
 use crate::find::Input;
 use crate::find::open_error;
 
-/// Text that comes out of gzip may be this many times larger than what went in…
-const RATIO_MAX: u64 = 300;
-/// …once this much has come out. Repetitive logs reach 50, a compression bomb 1,000.
+/// Once this much has come out of a compressed input, it may not be more than so many times what went in.
 const RATIO_FREE_BYTES: u64 = 32 << 20;
+/// Repetitive logs reach 50 with gzip, 300 with the others; a bomb reaches 1,000 with gzip, 7,000 and more with the others.
+const GZIP_RATIO_MAX: u64 = 300;
+const OTHER_RATIO_MAX: u64 = 1500;
+
+/// The largest window of zstd that is given memory: 8 MiB, the most that levels up to 19 use.
+const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+/// The most memory that unpacking xz may take; its highest level needs 65 MiB.
+const XZ_MEMORY_MAX: u64 = 72 << 20;
+/// Bytes that are unpacked at once.
+const UNPACK_BYTES: usize = 64 << 10;
 
 /// An input that is being read.
 pub(crate) struct Opened {
@@ -43,24 +54,19 @@ impl Opened {
         }
         let start = &start[..length];
         let raw = io::Cursor::new(start.to_vec()).chain(raw);
-        match compression(start) {
-            None => Ok(Opened {
+        let Some(compression) = Compression::of(start) else {
+            return Ok(Opened {
                 stream: Box::new(raw),
-            }),
-            Some("gzip") => {
-                let decoder = MultiGzDecoder::new(io::BufReader::with_capacity(64 << 10, raw));
-                Ok(Opened {
-                    stream: Box::new(Bounded {
-                        inner: decoder,
-                        put_in: own,
-                        came_out: 0,
-                    }),
-                })
-            }
-            Some(other) => Err(format!(
-                "is compressed with {other}, which is not read yet; unpack it first, or pass it as standard input"
-            )),
-        }
+            });
+        };
+        let (inner, ratio_max) = compression.decoder(raw)?;
+        let stream = Box::new(Bounded {
+            inner,
+            put_in: own,
+            came_out: 0,
+            ratio_max,
+        });
+        Ok(Opened { stream })
     }
 }
 
@@ -70,15 +76,74 @@ impl Read for Opened {
     }
 }
 
-/// The compression a file begins with.
-pub(crate) fn compression(start: &[u8]) -> Option<&'static str> {
-    match start {
-        [0x1f, 0x8b, ..] => Some("gzip"),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstd"),
-        [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some("bzip2"),
-        [0xfd, b'7', b'z', b'X', b'Z', 0] => Some("xz"),
-        [b'P', b'K', 3, 4, ..] => Some("zip"),
-        _ => None,
+/// How an input is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compression {
+    Gzip,
+    Zstd,
+    Bzip2,
+    Xz,
+    Zip,
+}
+
+impl Compression {
+    /// The compression an input begins with.
+    pub(crate) fn of(start: &[u8]) -> Option<Compression> {
+        match start {
+            [0x1f, 0x8b, ..] => Some(Compression::Gzip),
+            // A frame, or one that holds no data.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
+                Some(Compression::Zstd)
+            }
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some(Compression::Bzip2),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
+            [b'P', b'K', 3, 4, ..] => Some(Compression::Zip),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Compression::Gzip => "gzip",
+            Compression::Zstd => "zstd",
+            Compression::Bzip2 => "bzip2",
+            Compression::Xz => "xz",
+            Compression::Zip => "zip",
+        }
+    }
+
+    /// Unpacks all members of the input; and how many times larger they may be than what went in.
+    fn decoder(
+        self,
+        raw: impl Read + Send + 'static,
+    ) -> Result<(Box<dyn Read + Send>, u64), String> {
+        let raw = io::BufReader::with_capacity(UNPACK_BYTES, raw);
+        let failed = |error: io::Error| format!("cannot be unpacked: {error}");
+        Ok(match self {
+            Compression::Gzip => (Box::new(MultiGzDecoder::new(raw)), GZIP_RATIO_MAX),
+            Compression::Zstd => {
+                let mut decoder = zstd::Decoder::with_buffer(raw).map_err(failed)?;
+                decoder
+                    .window_log_max(ZSTD_WINDOW_LOG_MAX)
+                    .map_err(failed)?;
+                (Box::new(decoder), OTHER_RATIO_MAX)
+            }
+            Compression::Bzip2 => (
+                Box::new(bzip2::bufread::MultiBzDecoder::new(raw)),
+                OTHER_RATIO_MAX,
+            ),
+            Compression::Xz => {
+                let stream = Stream::new_stream_decoder(XZ_MEMORY_MAX, CONCATENATED)
+                    .map_err(|error| failed(error.into()))?;
+                (
+                    Box::new(XzDecoder::new_stream(raw, stream)),
+                    OTHER_RATIO_MAX,
+                )
+            }
+            Compression::Zip => {
+                return Err("is a zip archive, which is not read; unpack it first".to_owned());
+            }
+        })
     }
 }
 
@@ -117,6 +182,7 @@ struct Bounded<R> {
     inner: R,
     put_in: Arc<AtomicU64>,
     came_out: u64,
+    ratio_max: u64,
 }
 
 impl<R: Read> Read for Bounded<R> {
@@ -124,10 +190,11 @@ impl<R: Read> Read for Bounded<R> {
         let length = self.inner.read(buffer)?;
         self.came_out += length as u64;
         if self.came_out > RATIO_FREE_BYTES
-            && self.came_out > RATIO_MAX * self.put_in.load(Ordering::Relaxed)
+            && self.came_out > self.ratio_max * self.put_in.load(Ordering::Relaxed)
         {
             return Err(io::Error::other(format!(
-                "unpacks to more than {RATIO_MAX} times its size, as no log does"
+                "unpacks to more than {} times its size, as no log does",
+                self.ratio_max
             )));
         }
         Ok(length)

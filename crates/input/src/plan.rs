@@ -9,13 +9,14 @@ use cattlegrid_core::format::Detection;
 use cattlegrid_core::format::Format;
 use cattlegrid_core::format::Reader;
 use cattlegrid_core::format::detect;
+use jiff::tz::TimeZone;
 
 use crate::Problem;
 use crate::blocks::Blocks;
 use crate::find;
 use crate::find::Input;
+use crate::open::Compression;
 use crate::open::Opened;
-use crate::open::compression;
 use crate::open::fill;
 
 /// Bytes of an input that are looked at to tell its format and its first time.
@@ -64,8 +65,19 @@ impl Progress {
     }
 }
 
-/// Finds what the arguments name and looks at the beginning of each. With `format` none is detected.
-pub fn plan(arguments: &[String], format: Option<&Format>) -> Plan {
+/// How inputs are looked at.
+#[derive(Debug, Default)]
+pub struct Looking {
+    /// The format of all of them; without one each is recognised.
+    pub format: Option<Format>,
+    /// The field with the addresses that proxies pass on.
+    pub source_field: Option<String>,
+    /// Zone of times that are written without one; UTC unless given.
+    pub zone: Option<TimeZone>,
+}
+
+/// Finds what the arguments name and looks at the beginning of each.
+pub fn plan(arguments: &[String], looking: &Looking) -> Plan {
     let mut problems = Vec::new();
     let inputs = find::find(arguments, &mut problems);
     let mut pieces = Vec::new();
@@ -75,7 +87,7 @@ pub fn plan(arguments: &[String], format: Option<&Format>) -> Plan {
             total_bytes += std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         }
         let name = input.name();
-        match look(input, format) {
+        match look(input, looking) {
             Ok(piece) => pieces.push(piece),
             Err(what) => problems.push(Problem {
                 is_loss: what != EMPTY && what != NO_LINES,
@@ -96,7 +108,7 @@ pub fn plan(arguments: &[String], format: Option<&Format>) -> Plan {
 const EMPTY: &str = "is empty";
 const NO_LINES: &str = "holds no lines";
 
-fn look(input: Input, format: Option<&Format>) -> Result<Piece, String> {
+fn look(input: Input, looking: &Looking) -> Result<Piece, String> {
     let mut opened = Opened::open(&input, &Arc::default())?;
     let mut start = vec![0; LOOK_BYTES];
     let (length, error) = fill(&mut opened, &mut start);
@@ -104,9 +116,10 @@ fn look(input: Input, format: Option<&Format>) -> Result<Piece, String> {
         return Err(format!("cannot be read: {error}"));
     }
     start.truncate(length);
-    if let Some(twice) = compression(&start) {
+    if let Some(twice) = Compression::of(&start) {
         return Err(format!(
-            "is compressed twice ({twice} inside); unpack it once"
+            "is compressed twice ({} inside); unpack it once",
+            twice.name()
         ));
     }
     if start.is_empty() {
@@ -121,15 +134,18 @@ fn look(input: Input, format: Option<&Format>) -> Result<Piece, String> {
     } else {
         length
     };
-    let format = match format {
-        Some(format) => format.clone(),
+    let mut format = match &looking.format {
+        Some(format) => format.at_start(&start[..whole])?,
         None => match detect(&start[..whole]) {
             Detection::Found(format) => format,
             Detection::NoLines => return Err(NO_LINES.to_owned()),
             Detection::Unknown(message) => return Err(message),
         },
     };
-    let first = first_request(&start[..whole], &format);
+    if let Some(name) = &looking.source_field {
+        format.set_forwarded(name)?;
+    }
+    let first = first_request(&start[..whole], &format, looking);
     let name = input.name();
     let begun = input.can_only_be_read_once().then_some(Begun {
         start,
@@ -149,8 +165,11 @@ fn look(input: Input, format: Option<&Format>) -> Result<Piece, String> {
 const FIRST_REQUESTS: usize = 5;
 
 /// The middle time of the first requests, and the first line; an input whose first lines cannot be read comes last.
-fn first_request(start: &[u8], format: &Format) -> (u32, Vec<u8>) {
+fn first_request(start: &[u8], format: &Format, looking: &Looking) -> (u32, Vec<u8>) {
     let mut reader = Reader::new(&[]);
+    if let Some(zone) = &looking.zone {
+        reader.set_zone(zone);
+    }
     let (mut times, mut first) = (Vec::new(), Vec::new());
     for line in start.split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);

@@ -7,6 +7,7 @@
 
 mod cli;
 mod determinism;
+mod formats;
 mod hostile;
 #[path = "../../examples/make_log.rs"]
 #[allow(
@@ -92,6 +93,22 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 3).unwrap()
+}
+
+fn bzip2(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 6);
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }

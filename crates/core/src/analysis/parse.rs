@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 use super::Block;
 use crate::Settings;
 use crate::format::Cursor;
+use crate::format::Format;
 use crate::format::Reader;
 use crate::format::Skip;
 use crate::format::split_line;
@@ -17,6 +18,7 @@ use crate::profile::Lens;
 use crate::profile::Record;
 use crate::report::Lines;
 use crate::report::SkippedLines;
+use crate::request::Field;
 
 /// Bytes of an example line that are kept.
 const EXAMPLE_BYTES: usize = 300;
@@ -26,6 +28,15 @@ const EXAMPLE_BYTES: usize = 300;
 pub(super) struct Parser {
     reader: Reader,
     gathered: Gathered,
+}
+
+/// What all threads share.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Means<'a> {
+    pub(super) lens: &'a Lens,
+    pub(super) knowledge: &'a Knowledge,
+    pub(super) hasher: &'a RandomState,
+    pub(super) settings: &'a Settings,
 }
 
 /// The records of one block.
@@ -72,8 +83,10 @@ impl Skips {
 
 impl Parser {
     pub(super) fn new(settings: &Settings) -> Parser {
+        let mut reader = Reader::new(&settings.session_cookies);
+        reader.set_zone(&settings.reading.zone);
         Parser {
-            reader: Reader::new(&settings.session_cookies),
+            reader,
             gathered: Gathered::default(),
         }
     }
@@ -85,29 +98,43 @@ impl Parser {
 
     pub(super) fn parse(
         &mut self,
-        block: &Block,
-        lens: &Lens,
-        knowledge: &Knowledge,
-        hasher: &RandomState,
-        jump_seconds: u32,
+        text: &[u8],
+        format: &Format,
+        means: &Means<'_>,
         mut parsed: Parsed,
     ) -> Parsed {
+        let settings = means.settings;
+        let mut changed;
+        let mut format = format;
         let shift = 64 - parsed.records.len().trailing_zeros();
         let mut last: Option<Edge> = None;
-        let text = block.lines();
         let mut cursor = Cursor::new(text);
         while cursor.at() < text.len() {
             parsed.lines += 1;
             let start = cursor.at();
-            let request = match block.format.read_next(text, &mut cursor, &mut self.reader) {
+            let mut request = match format.read_next(text, &mut cursor, &mut self.reader) {
                 Ok(request) => request,
                 Err(skip) => {
-                    parsed.leave_out(skip, split_line(&text[start..]).0);
+                    let (line, _) = split_line(&text[start..]);
+                    if let Some(next) = format.with_header(line, &text[start..]) {
+                        changed = next;
+                        format = &changed;
+                    }
+                    parsed.leave_out(skip, line);
                     continue;
                 }
             };
-            let record = lens.record(&request, knowledge, &mut self.gathered);
-            let table = hasher.hash_one(record.source().value) >> shift;
+            if request.forwarded != Field::NotLogged {
+                request.client = settings.reading.proxies.client(&request);
+            }
+            if !settings.reading.span.contains(&request.time) {
+                parsed.leave_out(Skip::OutsideSpan, split_line(&text[start..]).0);
+                continue;
+            }
+            let record = means
+                .lens
+                .record(&request, means.knowledge, &mut self.gathered);
+            let table = means.hasher.hash_one(record.source().value) >> shift;
             let records = &mut parsed.records[table as usize];
             let edge = Edge {
                 time: record.time,
@@ -122,7 +149,7 @@ impl Parser {
                     parsed.edges.push(edge);
                     edge
                 }
-                Some(before) => parsed.step(before, edge, jump_seconds),
+                Some(before) => parsed.step(before, edge, settings.time_jump_seconds),
             });
         }
         parsed.close(last);
@@ -154,7 +181,7 @@ impl Parsed {
 
     #[cold]
     fn leave_out(&mut self, skip: Skip, line: &[u8]) {
-        if line.is_empty() {
+        if line.trim_ascii().is_empty() {
             self.blank += 1;
         } else {
             self.skips.add(skip, self.lines, line);

@@ -2,7 +2,8 @@
 
 use super::Format;
 use super::Reader;
-use super::Skip;
+use super::foreign::foreign;
+use super::wrapper::unwrap_line;
 use crate::text::printable;
 
 /// How many lines are looked at.
@@ -27,44 +28,99 @@ pub fn detect(first_lines: &[u8]) -> Detection {
         .filter(|line| !line.is_empty() && line[0] != b'#')
         .take(SAMPLE_LINES)
         .collect();
+    let header = Format::from_header(first_lines);
+    if let Some(Err(message)) = header {
+        return Detection::Unknown(format!("this log is not read: {message}"));
+    }
     if lines.is_empty() {
         return Detection::NoLines;
     }
-    let mut best: Option<(usize, usize, Format)> = None;
-    for format in Format::known() {
-        let (read, score) = score(&format, &lines);
-        if best.as_ref().is_none_or(|(_, most, _)| score > *most) {
-            best = Some((read, score, format));
-        }
-    }
-    match best {
-        Some((read, _, format)) if read * 2 > lines.len() => Detection::Found(format),
-        _ => Detection::Unknown(unknown(&lines)),
+    let wrapped = lines
+        .iter()
+        .filter(|line| unwrap_line(line).is_some())
+        .count();
+    let is_wrapped = wrapped * 2 > lines.len();
+    let mut formats: Vec<Format> = header.into_iter().flatten().collect();
+    formats.extend(Format::known());
+    formats
+        .iter_mut()
+        .for_each(|format| format.is_wrapped = is_wrapped);
+    let mut format = best(&formats, &lines);
+    add_others(&mut format, &formats, &lines);
+    // Lines of an error log in between say nothing about the format.
+    let fits = fits(&format, &lines);
+    let read = fits.iter().filter(|fit| **fit > 0).count();
+    let others = lines
+        .iter()
+        .zip(&fits)
+        .filter(|(line, fit)| **fit == 0 && foreign(line).is_some())
+        .count();
+    if read * 2 > lines.len() - others {
+        Detection::Found(format)
+    } else {
+        Detection::Unknown(unknown(&lines))
     }
 }
 
-/// Lines read, and a score in which a client that is an address counts double:
-/// `host 192.0.2.1 - - [` fits the combined format too, with the host as client.
-fn score(format: &Format, lines: &[&[u8]]) -> (usize, usize) {
-    let mut reader = Reader::new(&[]);
-    let (mut read, mut addresses) = (0, 0);
-    for line in lines {
-        match format.read(line, &mut reader) {
-            Ok(request) => {
-                read += 1;
-                addresses += usize::from(request.client.address().is_some());
-            }
-            Err(Skip::NoRequest | Skip::NotHttp) => read += 1,
-            Err(_) => {}
+/// The format that fits best; among equals the first.
+fn best(formats: &[Format], lines: &[&[u8]]) -> Format {
+    let mut best = (0, &formats[0]);
+    for format in formats {
+        let fit: usize = fits(format, lines).into_iter().sum();
+        if fit > best.0 {
+            best = (fit, format);
         }
     }
-    (read, read + addresses)
+    best.1.clone()
+}
+
+/// How well a format fits each line.
+fn fits(format: &Format, lines: &[&[u8]]) -> Vec<usize> {
+    let mut reader = Reader::new(&[]);
+    lines
+        .iter()
+        .map(|line| format.fit(line, &mut reader))
+        .collect()
+}
+
+/// Other formats in one log that are looked for.
+const OTHERS_MAX: usize = 3;
+
+/// A log may change its format, or two servers may write one: a format that fits one in twenty of the lines, and better
+/// than those before it, is read too.
+fn add_others(format: &mut Format, formats: &[Format], lines: &[&[u8]]) {
+    for _ in 0..OTHERS_MAX {
+        let unsure: Vec<&[u8]> = lines
+            .iter()
+            .zip(fits(format, lines))
+            .filter_map(|(line, fit)| (fit < 2).then_some(*line))
+            .collect();
+        if unsure.is_empty() {
+            return;
+        }
+        let other = best(formats, &unsure);
+        let better = fits(&other, &unsure)
+            .into_iter()
+            .zip(fits(format, &unsure))
+            .filter(|(other, one)| other > one)
+            .count();
+        if better == 0 || better * 20 < lines.len() {
+            return;
+        }
+        format.name = format!("{} and {}", format.name, other.name);
+        format.layouts.extend(other.layouts);
+    }
 }
 
 /// An explanation from the first line, with the nearest thing to try.
 fn unknown(lines: &[&[u8]]) -> String {
     let line = lines[0];
     let shown = printable(&line[..line.len().min(200)]);
+    if let Some(name) = lines.iter().find_map(|line| foreign(line)) {
+        return format!(
+            "this is no access log: it looks like {name}. Its first line is\n    {shown}\nGive the log in which the server writes its requests (often access.log)."
+        );
+    }
     let hint = if line.starts_with(b"{") {
         let keys = super::json::top_keys(line);
         let keys = if keys.is_empty() {

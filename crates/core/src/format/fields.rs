@@ -114,7 +114,8 @@ pub(super) fn duration_number(number: f64, unit_us: f64) -> Option<u64> {
 
 /// Splits `GET /path HTTP/1.1` into the request's method and target.
 pub(super) fn request_line<'a>(text: &'a [u8], request: &mut Request<'a>) -> Result<(), Skip> {
-    if text.is_empty() || text == b"-" {
+    // Load balancers write a dash for each of the three parts.
+    if text.is_empty() || text == b"-" || text.starts_with(b"- ") {
         return Err(Skip::NoRequest);
     }
     let space = memchr::memchr(b' ', text).ok_or(Skip::NotHttp)?;
@@ -147,6 +148,26 @@ pub(super) fn check_request(request: &Request<'_>) -> Result<(), Skip> {
     }
 }
 
+/// A target with scheme and host is taken apart: the path is the target, the host the host.
+pub(super) fn split_host(request: &mut Request<'_>) {
+    let target = request.target;
+    let start = match target {
+        [b'/', ..] | [b'*'] => return,
+        _ if target.starts_with(b"http://") => 7,
+        _ if target.starts_with(b"https://") => 8,
+        _ => 0,
+    };
+    let rest = &target[start..];
+    let end = memchr::memchr2(b'/', b'?', rest).unwrap_or(rest.len());
+    if !rest[..end].contains(&b'.') {
+        return;
+    }
+    if request.host.value().is_none() {
+        request.host = host(&rest[..end]);
+    }
+    request.target = if end < rest.len() { &rest[end..] } else { b"/" };
+}
+
 /// The host without its port.
 pub(super) fn host(text: &[u8]) -> Field<'_> {
     let end = match memchr::memrchr(b':', text) {
@@ -164,7 +185,8 @@ pub(super) fn session<'a>(header: &'a [u8], scratch: &Scratch) -> Field<'a> {
         return Field::Empty;
     };
     for pair in header.split(|byte| *byte == b';') {
-        let pair = pair.trim_ascii_start();
+        // IIS writes blanks as +.
+        let pair = pair.strip_prefix(b"+").unwrap_or(pair.trim_ascii_start());
         let Some(equals) = memchr::memchr(b'=', pair) else {
             continue;
         };

@@ -89,6 +89,30 @@ pub fn json_line(name: &str, bytes: &[u8]) {
     assert_eq!(again, Ok(Plain::of(request).core()), "{written}");
 }
 
+/// A line of any format with a name, which the first byte chooses, alone and with the format recognised from it: read or
+/// skipped, and what was read is in range.
+pub fn named_line(bytes: &[u8]) {
+    let Some((first, line)) = bytes.split_first() else {
+        return;
+    };
+    let mut formats = Format::known();
+    let header =
+        b"#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-status cs(User-Agent)\n";
+    formats.extend(Format::from_header(header).into_iter().flatten());
+    let number = usize::from(*first) % formats.len();
+    let mut reader = reader();
+    if let Ok(request) = formats[number].read(line, &mut reader) {
+        check_values(&request);
+    }
+    if let super::Detection::Found(format) = super::detect(line) {
+        for line in line.split(|byte| *byte == b'\n') {
+            if let Ok(request) = format.read(line, &mut reader) {
+                check_values(&request);
+            }
+        }
+    }
+}
+
 /// A format string and a line: refused with a message, or compiled; then every line is read or skipped.
 pub fn format_string(format: &str, line: &[u8]) {
     match Format::parse(format) {
@@ -204,6 +228,18 @@ mod tests {
     const TEXT: [&str; 4] = ["common", "combined", "vhost_common", "vhost_combined"];
     const JSON: [&str; 3] = ["json_nginx", "json_caddy", "json_traefik"];
 
+    const OTHER_LINES: [&str; 9] = [
+        r#"Jan  1 00:00:00 lb haproxy[1]: 192.0.2.1:4711 [01/Jan/2030:00:00:00.000] web~ app/1 0/0/1/2/3 200 512 - - ---- 1/1/0/0/0 0/0 "GET / HTTP/1.1""#,
+        r#"https 2030-01-01T00:00:00.000000Z app/my/1 192.0.2.1:4711 198.51.100.1:80 0.000 0.001 0.000 200 200 34 512 "GET https://www.example.com:443/ HTTP/1.1" "M" - -"#,
+        r#"0a1b bucket [01/Jan/2030:00:00:00 +0000] 192.0.2.1 - 3E57 OP a "GET /a HTTP/1.1" 200 - 512 512 10 9 "-" "M" -"#,
+        r#"[2030-01-01T00:00:00.000Z] "GET / HTTP/1.1" 200 - 0 512 3 2 "203.0.113.99, 192.0.2.1" "M" "1" "www.example.com" "-""#,
+        r#"[01/Jan/2030:00:00:00 +0000] - 200 200 - GET https www.example.com "/a" [Client 192.0.2.1] [Length 512] [Gzip -] [Sent-to app] "M" "-""#,
+        "2030/01/01 00:00:00 [2030-01-01 00:00:00.000000] [router:a] [origin:www.example.com] [client: 192.0.2.1] [useragent: M] GET /a 200",
+        "2030-01-01\t00:00:00\tFRA2\t512\t192.0.2.1\tGET\td1.example.net\t/a\t200\t-\tMozilla/5.0%20(X11)\tq=1\t-\tHit\tid\twww.example.com\thttps\t62\t0.001\t-",
+        "2030-01-01T00:00:00\t192.0.2.1\tN17\tMozilla/5.0 (X11)\t/people/a\t200\t-\tS1",
+        "#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-status cs(User-Agent)\n2030-01-01 00:00:00 192.0.2.1 GET /a b=1 200 \"M+5\"",
+    ];
+
     /// Lines that are nearly right: a sound one with bytes changed, doubled or cut out.
     fn nearly(line: &'static [u8]) -> impl Strategy<Value = Vec<u8>> {
         let edit = (
@@ -248,6 +284,16 @@ mod tests {
         #[test]
         fn caddy_json(line in nearly(br#"{"ts":1893456000.5,"request":{"remote_ip":"192.0.2.1","method":"GET","host":"h","uri":"/a","headers":{"User-Agent":["M"]}},"size":9,"status":200}"#)) {
             JSON.iter().for_each(|name| json_line(name, &line));
+        }
+
+        #[test]
+        fn lines_of_other_formats(line in prop::sample::select(OTHER_LINES.to_vec()), cut in any::<prop::sample::Index>(), byte: u8, first: u8) {
+            let mut bytes = line.as_bytes().to_vec();
+            let at = cut.index(bytes.len());
+            bytes[at] = byte;
+            bytes.insert(0, first);
+            named_line(&bytes);
+            named_line(&bytes[..at + 1]);
         }
 
         #[test]

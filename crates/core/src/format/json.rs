@@ -53,9 +53,10 @@ enum Part {
     Host,
     User,
     Duration,
+    Forwarded,
 }
 
-const PARTS: [(&str, Part); 15] = [
+const PARTS: [(&str, Part); 16] = [
     ("source", Part::Source),
     ("time", Part::Time),
     ("request", Part::Request),
@@ -71,10 +72,17 @@ const PARTS: [(&str, Part); 15] = [
     ("host", Part::Host),
     ("user", Part::User),
     ("duration", Part::Duration),
+    ("forwarded", Part::Forwarded),
 ];
 
 /// Servers whose JSON is known by name.
-pub(super) const NAMED: [&str; 3] = ["json_nginx", "json_caddy", "json_traefik"];
+pub(super) const NAMED: [&str; 5] = [
+    "json_nginx",
+    "json_caddy",
+    "json_traefik",
+    "json_envoy",
+    "json_matomo",
+];
 
 const NGINX: &str = "source=remote_addr,time=msec,time=time_local,time=time_iso8601,request=request,method=request_method,target=uri,target=request_uri,\
 query=args,status=status,bytes=bytes_sent,bytes=body_bytes_sent,referrer=http_referer,referrer=http_referrer,agent=http_user_agent,\
@@ -85,6 +93,13 @@ const TRAEFIK: &str = "source=ClientAddr,source=ClientHost,time=time,time=StartU
 status=DownstreamStatus,bytes=DownstreamContentSize,referrer=request_Referer,agent=request_User-Agent,cookie=request_Cookie,\
 host=RequestHost,user=ClientUsername,duration=Duration";
 
+const ENVOY: &str = "source=downstream_direct_remote_address,source=downstream_remote_address,time=start_time,method=method,target=path,target=x-envoy-original-path,\
+target=x-envoy-origin-path,status=response_code,bytes=bytes_sent,referrer=referer,agent=user_agent,agent=user-agent,cookie=cookie,\
+host=authority,host=:authority,duration=duration";
+/// What the log analytics of Matomo reads.
+const MATOMO: &str = "source=ip,time=date,target=path,status=status,bytes=length,referrer=referrer,agent=user_agent,host=host,user=userid,\
+duration=generation_time_milli";
+
 impl JsonFormat {
     /// The map of a server that is known by name.
     pub(super) fn named(name: &str) -> Option<JsonFormat> {
@@ -92,6 +107,8 @@ impl JsonFormat {
             "json_nginx" => (NGINX, 1e6),
             "json_caddy" => (CADDY, 1e6),
             "json_traefik" => (TRAEFIK, 1e-3),
+            "json_envoy" => (ENVOY, 1e3),
+            "json_matomo" => (MATOMO, 1e3),
             _ => return None,
         };
         let format = JsonFormat::custom(map).ok()?;
@@ -132,6 +149,11 @@ impl JsonFormat {
             root,
             duration_unit_us: 1e6,
         })
+    }
+
+    /// Takes the key of this name as the list of addresses that proxies pass on.
+    pub(super) fn set_forwarded(&mut self, key: &str) {
+        self.root.insert(key, Part::Forwarded, 1);
     }
 
     /// Reads one line.
@@ -221,6 +243,7 @@ impl JsonFormat {
         request.agent = field(Part::Agent);
         request.host = text(Part::Host).map_or(Field::NotLogged, fields::host);
         request.user = field(Part::User);
+        request.forwarded = field(Part::Forwarded);
         request.session = match text(Part::Cookie) {
             Some(header) => fields::session(header, scratch),
             None if !values[Part::Cookie as usize].is_missing() => Field::Empty,

@@ -1,13 +1,17 @@
 //! Log bytes to [`Request`] or [`Skip`]: which formats there are, and how one is recognised.
 
 mod clean;
+mod columns;
 mod detect;
 mod fields;
+mod foreign;
 pub mod invariants;
 mod json;
 mod marks;
+mod part;
 mod pattern;
 mod time;
+mod wrapper;
 
 use std::fmt;
 
@@ -15,12 +19,17 @@ pub use detect::Detection;
 pub use detect::detect;
 pub use fields::DEFAULT_SESSION_COOKIES;
 
+use jiff::tz::TimeZone;
+
 use crate::request::Request;
 use clean::Clean;
+use columns::Columns;
 use fields::Scratch;
+use foreign::foreign;
 use json::JsonFormat;
 use marks::Marks;
 use pattern::Pattern;
+use wrapper::unwrap_line;
 
 /// Why a line was not counted. Each is a name in the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,11 +66,15 @@ pub enum Skip {
     LongLine,
     /// A comment or header line.
     Comment,
+    /// A line of another kind of log among the requests: an error, a connection that failed.
+    OtherLog,
+    /// Before or after the span of time that was asked for.
+    OutsideSpan,
 }
 
 impl Skip {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Skip; 16] = [
+    pub const ALL: [Skip; 18] = [
         Skip::Shape,
         Skip::OpenQuote,
         Skip::NoSource,
@@ -78,6 +91,8 @@ impl Skip {
         Skip::MissingKey,
         Skip::LongLine,
         Skip::Comment,
+        Skip::OtherLog,
+        Skip::OutsideSpan,
     ];
 
     /// The name in reports.
@@ -99,6 +114,8 @@ impl Skip {
             Skip::MissingKey => "missing_key",
             Skip::LongLine => "long_line",
             Skip::Comment => "comment",
+            Skip::OtherLog => "other_log",
+            Skip::OutsideSpan => "outside_span",
         }
     }
 
@@ -121,12 +138,26 @@ impl Skip {
             Skip::MissingKey => "client, time, request or status is missing",
             Skip::LongLine => "longer than the longest line that is read (64 KiB)",
             Skip::Comment => "a comment",
+            Skip::OtherLog => "a line of another log: an error, a failed connection",
+            Skip::OutsideSpan => "outside of --since and --until",
+        }
+    }
+
+    /// Of two faults of one line the one to report: where there was no request, it had no status either.
+    fn or_worse(self, before: Option<Skip>) -> Skip {
+        match (before, self) {
+            (None, _) => self,
+            (Some(Skip::BadStatus | Skip::BadBytes), Skip::NoRequest | Skip::NotHttp) => self,
+            (Some(before), _) => before,
         }
     }
 
     /// True where the line is a sound log line of something that was no HTTP request.
     pub fn is_sound(self) -> bool {
-        matches!(self, Skip::NoRequest | Skip::NotHttp | Skip::Comment)
+        matches!(
+            self,
+            Skip::NoRequest | Skip::NotHttp | Skip::Comment | Skip::OtherLog | Skip::OutsideSpan
+        )
     }
 }
 
@@ -140,7 +171,12 @@ impl fmt::Display for Skip {
 #[derive(Debug, Clone)]
 pub struct Format {
     name: String,
-    layout: Layout,
+    /// At least one. A log may mix several; the first that reads a line counts.
+    layouts: Vec<Layout>,
+    /// Something else wrote its own time and name before each line: syslog, Kubernetes, docker.
+    is_wrapped: bool,
+    /// The name of the field with the addresses that proxies pass on.
+    forwarded: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -149,97 +185,241 @@ enum Layout {
     Named(Clean, Pattern),
     Text(Pattern),
     Json(JsonFormat),
+    Columns(Columns),
 }
 
-/// Formats that have a name of their own, with their spelling as a format string.
-const NAMED_TEXT: [(&str, Clean, &str); 4] = [
+/// Text formats that have a name of their own, with their spellings as format strings, most specific first.
+const NAMED_TEXT: [(&str, &[&str]); 14] = [
     (
-        "vhost_combined",
-        Clean {
-            has_host: true,
-            has_agent: true,
-        },
-        r#"%v %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#,
+        "traefik",
+        &[
+            r#"$remote_addr - $remote_user [$time_local] "$request" $status $bytes_sent "$http_referer" "$http_user_agent" $number "$router" "$server" ${request_time_ms}ms"#,
+        ],
     ),
     (
-        "combined",
-        Clean {
-            has_host: false,
-            has_agent: true,
-        },
-        r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#,
+        "gandi",
+        &[r#"%v %h %l %u %t (%T s) "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#],
+    ),
+    ("vhost_combined", &[VHOST_COMBINED]),
+    ("combined", &[COMBINED]),
+    ("vhost_common", &[r#"%v %h %l %u %t "%r" %>s %O"#]),
+    ("common", &[r#"%h %l %u %t "%r" %>s %b"#]),
+    (
+        "haproxy",
+        &[
+            r#"$remote_addr [$time_short] $frontend $backend $timers $status $bytes_sent $request_cookie $response_cookie $state $connections $queue "$request""#,
+        ],
     ),
     (
-        "vhost_common",
-        Clean {
-            has_host: true,
-            has_agent: false,
-        },
-        r#"%v %h %l %u %t "%r" %>s %O"#,
+        "alb",
+        &[
+            r#"$type $time_iso8601 $balancer $remote_addr $backend $t1 $request_time $t3 $status $backend_status $received $bytes_sent "$request_with_url" "$http_user_agent""#,
+        ],
     ),
     (
-        "common",
-        Clean {
-            has_host: false,
-            has_agent: false,
-        },
-        r#"%h %l %u %t "%r" %>s %b"#,
+        "elb",
+        &[
+            r#"$time_iso8601 $balancer $remote_addr $backend $t1 $request_time $t3 $status $backend_status $received $bytes_sent "$request_with_url" "$http_user_agent""#,
+        ],
+    ),
+    (
+        "s3",
+        &[
+            r#"$owner $host [$time_local] $remote_addr $remote_user $id $operation $key "$request" $status $error $bytes_sent $size $request_time_ms $turn "$http_referer" "$http_user_agent""#,
+        ],
+    ),
+    (
+        "envoy",
+        &[
+            r#"[$time_iso8601] "$request" $status $flags $received $bytes_sent $request_time_ms $upstream_time "$proxy_chain" "$http_user_agent" "$id" "$host""#,
+        ],
+    ),
+    (
+        "nginx_proxy_manager",
+        &[
+            r#"[$time_local] $cache $upstream_status $status - $request_method $scheme $host "$request_uri" [Client $remote_addr] [Length $bytes_sent] [Gzip $ratio] [Sent-to $server] "$http_user_agent" "$http_referer""#,
+            r#"[$time_local] $status - $request_method $scheme $host "$request_uri" [Client $remote_addr] [Length $bytes_sent] [Gzip $ratio] "$http_user_agent" "$http_referer""#,
+        ],
+    ),
+    (
+        "npmplus",
+        &[
+            r#"[$time_local] $host $remote_addr $request_time "$request" $status $body_bytes_sent $request_length $http_referer $http_user_agent"#,
+        ],
+    ),
+    (
+        "zoraxy",
+        &[
+            r#"$day $clock [$time_iso8601] [router:$router] [origin:$host] [client: $remote_addr] [useragent: $http_user_agent] $request_method $request_uri $status"#,
+        ],
     ),
 ];
 
+const COMBINED: &str = r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#;
+const VHOST_COMBINED: &str = r#"%v %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#;
+
 /// What `--format` accepts, for messages.
-pub const FORMAT_HELP: &str = "common, combined, vhost_common, vhost_combined, json_nginx, json_caddy, json_traefik, \
-json:source=KEY,time=KEY,… for other JSON lines, or the format string from the server's configuration \
-(Apache: '%h %l %u %t \"%r\" %>s %b', nginx: '$remote_addr - $remote_user [$time_local] \"$request\" …')";
+pub const FORMAT_HELP: &str = "common, combined, vhost_common, vhost_combined, traefik, haproxy, w3c (IIS and others; 'w3c:date time c-ip …' where the header is lost), \
+cloudfront, alb, elb, s3, envoy, nginx_proxy_manager, npmplus, zoraxy, gandi, pubcrawl, json_nginx, json_caddy, json_traefik, json_envoy, json_matomo, \
+a format string as in the server's configuration ('%h %l %u %t …' or '$remote_addr …'), or 'json:source=KEY,time=KEY,request=KEY,status=KEY,…'";
+
+/// The short way for a named format's clean lines, where there is one.
+fn clean(name: &str) -> Option<Clean> {
+    Some(Clean {
+        has_host: match name {
+            "vhost_combined" | "vhost_common" => true,
+            "combined" | "common" => false,
+            _ => return None,
+        },
+        has_agent: name.ends_with("combined"),
+    })
+}
 
 impl Format {
-    /// A format by name or by format string.
+    /// A format by its name or format string.
     pub fn parse(text: &str) -> Result<Format, String> {
         let text = text.trim();
-        let alias = if text == "nginx" || text == "apache" {
-            "combined"
-        } else {
-            text
+        let alias = match text {
+            "nginx" | "apache" => "combined",
+            "iis" => "w3c",
+            _ => text,
         };
         if let Some(format) = Format::named(alias) {
             return Ok(format);
         }
-        if let Some(map) = text.strip_prefix("json:") {
-            return Ok(Format {
-                name: text.to_owned(),
-                layout: Layout::Json(JsonFormat::custom(map)?),
-            });
-        }
-        if !text.contains(['%', '$']) {
+        let layout = if let Some(map) = text.strip_prefix("json:") {
+            Layout::Json(JsonFormat::custom(map)?)
+        } else if alias == "w3c" {
+            return Ok(Format::of(alias, vec![Layout::Columns(Columns::w3c()?)]));
+        } else if let Some(names) = text.strip_prefix("w3c:") {
+            Layout::Columns(Columns::from_owner(names)?)
+        } else if text.contains(['%', '$']) {
+            Layout::Text(Pattern::compile(text)?)
+        } else {
             return Err(format!(
                 "there is no format named '{text}'. Known: {FORMAT_HELP}"
             ));
+        };
+        Ok(Format::of(text, vec![layout]))
+    }
+
+    fn of(name: &str, layouts: Vec<Layout>) -> Format {
+        Format {
+            name: name.to_owned(),
+            layouts,
+            is_wrapped: false,
+            forwarded: None,
         }
-        Ok(Format {
-            name: text.to_owned(),
-            layout: Layout::Text(Pattern::compile(text)?),
-        })
     }
 
     /// The named formats, most specific first.
     pub fn known() -> Vec<Format> {
         let names = NAMED_TEXT
             .iter()
-            .map(|(name, _, _)| *name)
-            .chain(json::NAMED);
+            .map(|(name, _)| *name)
+            .chain(json::NAMED)
+            .chain(columns::NAMED);
         names.filter_map(Format::named).collect()
     }
 
     fn named(name: &str) -> Option<Format> {
-        let text = NAMED_TEXT.iter().find(|(known, _, _)| *known == name);
-        let layout = match text {
-            Some((_, clean, pattern)) => Layout::Named(*clean, Pattern::compile(pattern).ok()?),
-            None => Layout::Json(JsonFormat::named(name)?),
+        if let Some((_, spellings)) = NAMED_TEXT.iter().find(|(known, _)| *known == name) {
+            let layout = |spelling: &&str| {
+                let pattern = Pattern::compile(spelling).ok()?;
+                Some(match clean(name) {
+                    Some(clean) => Layout::Named(clean, pattern),
+                    None => Layout::Text(pattern),
+                })
+            };
+            let layouts = spellings
+                .iter()
+                .map(layout)
+                .collect::<Option<Vec<Layout>>>()?;
+            return Some(Format::of(name, layouts));
+        }
+        let layout = match JsonFormat::named(name) {
+            Some(json) => Layout::Json(json),
+            None => Layout::Columns(Columns::named(name)?),
         };
+        Some(Format::of(name, vec![layout]))
+    }
+
+    /// The format of a W3C log whose header stands in this text. `None` where there is no header.
+    pub fn from_header(text: &[u8]) -> Option<Result<Format, String>> {
+        let columns = Columns::from_header(text)?;
+        Some(columns.map(|columns| Format::of("w3c", vec![Layout::Columns(columns)])))
+    }
+
+    /// The format a log begins with when the owner gave this one: a W3C log names its columns itself.
+    pub fn at_start(&self, text: &[u8]) -> Result<Format, String> {
+        match Format::from_header(text) {
+            Some(format) if self.has_header() => format,
+            _ => Ok(self.clone()),
+        }
+    }
+
+    /// The format after the last header in a text, where that is another one: W3C logs may change their columns.
+    pub fn after(&self, text: &[u8]) -> Option<Format> {
+        if !self.has_header() {
+            return None;
+        }
+        let header = memchr::memmem::rfind_iter(text, b"#Fields:")
+            .find(|at| *at == 0 || text[at - 1] == b'\n')?;
+        let (line, _) = split_line(&text[header..]);
+        self.with_header(line, &text[header..])
+    }
+
+    /// The format that a header line sets from here on.
+    pub fn with_header(&self, line: &[u8], text: &[u8]) -> Option<Format> {
+        if !self.has_header() || !columns::is_header(line) {
+            return None;
+        }
+        // A header that lacks what a request needs leaves its lines unread, under the columns before it.
+        let mut columns = Columns::from_header_line(line, text).ok()?;
+        if let Some(name) = &self.forwarded {
+            columns.set_forwarded(name).ok()?;
+        }
         Some(Format {
-            name: name.to_owned(),
-            layout,
+            layouts: vec![Layout::Columns(columns)],
+            ..self.clone()
         })
+    }
+
+    fn has_header(&self) -> bool {
+        matches!(&self.layouts[0], Layout::Columns(columns) if columns.has_header())
+    }
+
+    /// Takes the field of this name as the list of addresses that proxies pass on.
+    pub fn set_forwarded(&mut self, name: &str) -> Result<(), String> {
+        let mut known: Vec<String> = Vec::new();
+        let mut found = false;
+        for layout in &mut self.layouts {
+            let set = match layout {
+                Layout::Named(_, pattern) | Layout::Text(pattern) => pattern.set_forwarded(name),
+                Layout::Columns(columns) => columns.set_forwarded(name),
+                Layout::Json(json) => {
+                    json.set_forwarded(name);
+                    Ok(())
+                }
+            };
+            match set {
+                Ok(()) => found = true,
+                Err(names) => known.extend(names.into_iter().map(str::to_owned)),
+            }
+        }
+        if found {
+            self.forwarded = Some(name.to_owned());
+            return Ok(());
+        }
+        let known = if known.is_empty() {
+            "no other fields".to_owned()
+        } else {
+            known.join(", ")
+        };
+        Err(format!(
+            "the format {} has no field '{name}' (it has {known}); if the log has it, give the server's format string with --format",
+            self.name
+        ))
     }
 
     /// The name, or the format string it was made from.
@@ -256,8 +436,8 @@ impl Format {
         reader: &'a mut Reader,
     ) -> Result<Request<'a>, Skip> {
         let start = cursor.at;
-        let clean = match &self.layout {
-            Layout::Named(clean, _) => {
+        let clean = match &self.layouts[0] {
+            Layout::Named(clean, _) if !self.is_wrapped => {
                 clean.read(text, start, &mut cursor.marks, &mut reader.scratch)
             }
             _ => None,
@@ -282,7 +462,7 @@ impl Format {
     ) -> Result<Request<'a>, Skip> {
         let (line, next) = split_line(&text[cursor.at..]);
         cursor.at = text.len() - next.len();
-        if let Layout::Named(..) = self.layout {
+        if let Layout::Named(..) = self.layouts[0] {
             cursor.marks.seek(text, cursor.at);
         }
         self.read(line, reader)
@@ -296,12 +476,72 @@ impl Format {
         if line.starts_with(b"#") {
             return Err(Skip::Comment);
         }
-        match &self.layout {
-            Layout::Named(_, pattern) | Layout::Text(pattern) => {
-                pattern.read(line, &mut reader.scratch)
-            }
-            Layout::Json(json) => json.read(line, &mut reader.scratch),
+        let line = if self.is_wrapped {
+            unwrap_line(line).unwrap_or(line)
+        } else {
+            line
+        };
+        let layout = match self.layouts.as_slice() {
+            [only] => only,
+            layouts => Layout::best(layouts, line, &mut reader.scratch),
+        };
+        layout
+            .read(line, &mut reader.scratch)
+            .map_err(|skip| match skip {
+                Skip::NoRequest | Skip::NotHttp => skip,
+                _ if foreign(line).is_some() => Skip::OtherLog,
+                _ => skip,
+            })
+    }
+}
+
+impl Layout {
+    fn read<'a>(&self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Request<'a>, Skip> {
+        match self {
+            Layout::Named(_, pattern) | Layout::Text(pattern) => pattern.read(line, scratch),
+            Layout::Json(json) => json.read(line, scratch),
+            Layout::Columns(columns) => columns.read(line, scratch),
         }
+    }
+
+    /// How well the layout fits a line: a client that is an address is better than a name, which may be the host's;
+    /// anything is better than a line that is not read.
+    fn fit(&self, line: &[u8], scratch: &mut Scratch) -> usize {
+        match self.read(line, scratch) {
+            Ok(request) => 1 + usize::from(request.client.address().is_some()),
+            // The line has the shape; a value in it is missing.
+            Err(Skip::NoRequest | Skip::NotHttp | Skip::NoSource | Skip::BadStatus) => 1,
+            Err(_) => 0,
+        }
+    }
+
+    /// The layout that fits a line best; of equals the first.
+    fn best<'l>(layouts: &'l [Layout], line: &[u8], scratch: &mut Scratch) -> &'l Layout {
+        let mut best = (&layouts[0], 0);
+        for layout in layouts {
+            let fit = layout.fit(line, scratch);
+            if fit > best.1 {
+                best = (layout, fit);
+            }
+        }
+        best.0
+    }
+}
+
+impl Format {
+    /// How well the format fits a line: 2, 1 or 0.
+    fn fit(&self, line: &[u8], reader: &mut Reader) -> usize {
+        let line = if self.is_wrapped {
+            unwrap_line(line).unwrap_or(line)
+        } else {
+            line
+        };
+        let scratch = &mut reader.scratch;
+        self.layouts
+            .iter()
+            .map(|layout| layout.fit(line, scratch))
+            .max()
+            .unwrap_or(0)
     }
 }
 
@@ -352,6 +592,11 @@ impl Reader {
         Reader {
             scratch: Scratch::new(session_cookies),
         }
+    }
+
+    /// Takes times that are written without a zone as times of this one.
+    pub fn set_zone(&mut self, zone: &TimeZone) {
+        self.scratch.dates.here = time::Here(zone.clone());
     }
 }
 
@@ -404,7 +649,10 @@ mod tests {
 
     #[test]
     fn every_name_has_a_format() {
-        assert_eq!(Format::known().len(), NAMED_TEXT.len() + json::NAMED.len());
+        assert_eq!(
+            Format::known().len(),
+            NAMED_TEXT.len() + json::NAMED.len() + columns::NAMED.len()
+        );
     }
 
     #[test]

@@ -3,14 +3,16 @@
 use super::Skip;
 use super::fields;
 use super::fields::Scratch;
+use super::part::Part;
 use super::time::TimeStyle;
-use crate::request::Client;
 use crate::request::Field;
 use crate::request::Request;
 
 /// A compiled format string.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
+    /// The text before the first field.
+    start: Vec<u8>,
     steps: Vec<Step>,
 }
 
@@ -36,27 +38,8 @@ enum End {
     Text,
     /// At a blank or the end of the line.
     Word,
-}
-
-/// What a field of the format is to us.
-#[derive(Debug, Clone, PartialEq)]
-enum Part {
-    Source,
-    User,
-    Host,
-    Time(TimeStyle),
-    Request,
-    Method,
-    Target,
-    Query,
-    Status,
-    Bytes,
-    Referrer,
-    Agent,
-    Cookie,
-    Session,
-    Duration { unit_us: f64 },
-    Ignored,
+    /// At the end of the line.
+    Line,
 }
 
 impl Pattern {
@@ -73,14 +56,8 @@ impl Pattern {
     fn build(tokens: Vec<Token>) -> Result<Pattern, String> {
         let mut tokens = tokens.into_iter().peekable();
         let mut steps = Vec::new();
-        let mut before = take_text(&mut tokens);
-        if !before.is_empty() {
-            steps.push(Step {
-                part: Part::Ignored,
-                end: End::Text,
-                after: before.clone(),
-            });
-        }
+        let start = take_text(&mut tokens);
+        let mut before = start.clone();
         while let Some(Token::Part(part)) = tokens.next() {
             // %U%q has nothing between: the query brings its own '?'.
             let joined = part == Part::Target
@@ -92,10 +69,12 @@ impl Pattern {
                 return Err("two fields with nothing between them cannot be told apart".to_owned());
             }
             let end = match after.first() {
+                // An agent holds blanks.
+                None if part == Part::Agent => End::Line,
                 None => End::Word,
                 Some(byte) if part.inner(*byte) > 0 => End::Nth(*byte, part.inner(*byte)),
                 Some(b'"') if before.ends_with(b"\"") => End::Quote,
-                Some(byte) if after.len() == 1 || part != Part::User => End::Byte(*byte),
+                Some(byte) if after.len() == 1 || !part.may_hold_blanks() => End::Byte(*byte),
                 Some(_) => End::Text,
             };
             before.clone_from(&after);
@@ -109,7 +88,7 @@ impl Pattern {
         let missing: Vec<&str> = [
             (
                 "the client (%h or $remote_addr)",
-                has(|part| *part == Part::Source),
+                has(|part| matches!(part, Part::Source | Part::Chain)),
             ),
             (
                 "the time (%t or $time_local)",
@@ -117,7 +96,7 @@ impl Pattern {
             ),
             (
                 "the request (%r or $request)",
-                has(|part| matches!(part, Part::Request | Part::Target)),
+                has(|part| matches!(part, Part::Request | Part::RequestUrl | Part::Target)),
             ),
             (
                 "the status (%>s or $status)",
@@ -128,10 +107,15 @@ impl Pattern {
         .filter_map(|(name, present)| (!present).then_some(name))
         .collect();
         if missing.is_empty() {
-            Ok(Pattern { steps })
+            Ok(Pattern { start, steps })
         } else {
             Err(format!("the format string lacks {}", missing.join(", ")))
         }
+    }
+
+    /// Takes the field of this name as the address that proxies pass on.
+    pub(super) fn set_forwarded(&mut self, name: &str) -> Result<(), Vec<&str>> {
+        Part::set_forwarded(self.steps.iter_mut().map(|step| &mut step.part), name)
     }
 
     /// Reads one line. What follows the last field is left alone: servers append fields of their own.
@@ -142,7 +126,10 @@ impl Pattern {
     ) -> Result<Request<'a>, Skip> {
         let mut request = Request::default();
         let mut query: &[u8] = b"";
-        let mut rest = line;
+        let mut fault = None;
+        let mut rest = line
+            .strip_prefix(self.start.as_slice())
+            .ok_or(Skip::Shape)?;
         for step in &self.steps {
             let at = step.end.find(rest, &step.after)?;
             let value = &rest[..at];
@@ -151,14 +138,18 @@ impl Pattern {
                 .ok_or(Skip::Shape)?;
             if step.part == Part::Query {
                 query = value;
-            } else {
-                step.part.fill(value, &mut request, scratch)?;
+            } else if let Err(skip) = step.part.fill(value, &mut request, scratch) {
+                fault = Some(skip.or_worse(fault));
             }
         }
         // After a last quoted field only a separator may follow: a quote inside the field has not been escaped.
         let last_quoted = self.steps.last().is_some_and(|step| step.end == End::Quote);
         if last_quoted && !matches!(rest.first(), None | Some(b' ' | b'\t' | b',' | b';')) {
             return Err(Skip::OpenQuote);
+        }
+        // A value is only wrong in a line that has the shape.
+        if let Some(skip) = fault {
+            return Err(skip);
         }
         if let Field::Value(query) = Field::logged(query) {
             scratch.text.clear();
@@ -189,6 +180,7 @@ impl End {
                 .nth(passed)
                 .ok_or(Skip::Shape),
             End::Word => Ok(memchr::memchr2(b' ', b'\t', rest).unwrap_or(rest.len())),
+            End::Line => Ok(rest.len()),
         }
     }
 }
@@ -207,46 +199,6 @@ fn closing_quote(text: &[u8]) -> Option<usize> {
             return Some(at);
         }
         from = at + 1;
-    }
-}
-
-impl Part {
-    /// How often this byte stands inside every value of the field.
-    fn inner(&self, byte: u8) -> usize {
-        match self {
-            Part::Time(TimeStyle::Strftime(pattern)) => {
-                pattern.bytes().filter(|inner| *inner == byte).count()
-            }
-            _ => 0,
-        }
-    }
-
-    fn fill<'a>(
-        &self,
-        value: &'a [u8],
-        request: &mut Request<'a>,
-        scratch: &mut Scratch,
-    ) -> Result<(), Skip> {
-        match self {
-            Part::Source => request.client = Client::Written(fields::source(value)?),
-            Part::User => request.user = Field::logged(value),
-            Part::Host => request.host = fields::host(value),
-            Part::Time(style) => request.time = style.read(value, &mut scratch.dates)?,
-            Part::Request => fields::request_line(value, request)?,
-            Part::Method => request.method = value,
-            Part::Target => request.target = value,
-            Part::Status => request.status = fields::status(value)?,
-            Part::Bytes => request.bytes = fields::bytes(value)?,
-            Part::Referrer => request.referrer = Field::logged(value),
-            Part::Agent => request.agent = Field::logged(value),
-            Part::Cookie => request.session = fields::session(value, scratch),
-            Part::Session => request.session = Field::logged(value),
-            Part::Duration { unit_us } => {
-                request.duration_us = fields::duration_us(value, *unit_us)
-            }
-            Part::Query | Part::Ignored => {}
-        }
-        Ok(())
     }
 }
 
@@ -325,6 +277,7 @@ fn apache_directive(directive: char, argument: Option<&str>) -> Result<Vec<Token
         ('i', Some("user-agent")) => Part::Agent,
         ('i', Some("cookie")) => Part::Cookie,
         ('C', Some(_)) => Part::Session,
+        ('i', Some(name)) => Part::other(name),
         (
             'l' | 'p' | 'P' | 'k' | 'X' | 'I' | 'S' | 'H' | 'L' | 'R' | 'f' | 'A' | 'i' | 'o' | 'n'
             | 'e' | 'x',
@@ -374,7 +327,9 @@ fn nginx_variable(name: &str) -> Part {
         "time_local" => Part::Time(TimeStyle::Clf),
         "time_iso8601" => Part::Time(TimeStyle::Iso),
         "msec" => Part::Time(TimeStyle::Epoch),
+        "time_short" => Part::Time(TimeStyle::Short),
         "request" => Part::Request,
+        "request_with_url" => Part::RequestUrl,
         "request_method" => Part::Method,
         "request_uri" | "uri" | "document_uri" => Part::Target,
         "args" | "query_string" => Part::Query,
@@ -384,8 +339,10 @@ fn nginx_variable(name: &str) -> Part {
         "http_user_agent" => Part::Agent,
         "http_cookie" => Part::Cookie,
         "request_time" => Part::Duration { unit_us: 1e6 },
+        "request_time_ms" => Part::Duration { unit_us: 1e3 },
+        "proxy_chain" => Part::Chain,
         _ if name.starts_with("cookie_") => Part::Session,
         // Any variable can stand in a format; the ones above are those we use.
-        _ => Part::Ignored,
+        _ => Part::other(name),
     }
 }

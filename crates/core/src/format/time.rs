@@ -1,8 +1,11 @@
 //! Time stamps of log lines to seconds since 1970.
 
 use jiff::civil::Date;
+use jiff::civil::DateTime;
+use jiff::civil::Time;
 use jiff::fmt::strtime;
 use jiff::fmt::temporal::DateTimeParser;
+use jiff::tz::TimeZone;
 
 use super::Skip;
 
@@ -15,7 +18,9 @@ pub(super) enum TimeStyle {
     Iso,
     /// Seconds since 1970, with or without a fraction.
     Epoch,
-    /// A strftime pattern; without a zone it is taken as UTC.
+    /// `01/Jan/2030:00:00:00.000`
+    Short,
+    /// A strftime pattern.
     Strftime(String),
     /// Whichever of the first three it looks like.
     Any,
@@ -29,6 +34,10 @@ const LATEST: i64 = 4_102_444_800;
 /// The minute last seen: neighbouring lines share it, so all but the seconds is read once a minute.
 #[derive(Debug, Default)]
 pub(super) struct DateCache {
+    /// The zone of times that are written without one.
+    pub(super) here: Here,
+    /// A minute written without a zone, and when it began.
+    civil: Option<([i16; 5], u32)>,
     /// `01/Jan/2030:00:00:`, ` +0000` and when that minute began; 0 before the first.
     date: [u8; 18],
     zone: [u8; 6],
@@ -42,9 +51,10 @@ impl TimeStyle {
     pub(super) fn read(&self, text: &[u8], cache: &mut DateCache) -> Result<u32, Skip> {
         match self {
             TimeStyle::Clf => clf(text, cache),
-            TimeStyle::Iso => iso(text),
+            TimeStyle::Iso => iso(text, cache),
             TimeStyle::Epoch => epoch(text),
-            TimeStyle::Strftime(pattern) => by_pattern(pattern, text),
+            TimeStyle::Short => short(text, cache),
+            TimeStyle::Strftime(pattern) => by_pattern(pattern, text, cache),
             TimeStyle::Any if text.get(2) == Some(&b'/') => clf(text, cache),
             TimeStyle::Any
                 if text
@@ -53,7 +63,7 @@ impl TimeStyle {
             {
                 epoch(text)
             }
-            TimeStyle::Any => iso(text),
+            TimeStyle::Any => iso(text, cache),
         }
     }
 }
@@ -97,12 +107,7 @@ fn clf(text: &[u8], cache: &mut DateCache) -> Result<u32, Skip> {
 /// Reads a time up to its minute.
 #[cold]
 fn refill(text: &[u8; 26], cache: &mut DateCache) -> Result<(), Skip> {
-    const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
-    let month = MONTHS
-        .chunks(3)
-        .position(|name| name.eq_ignore_ascii_case(&text[3..6]))
-        .ok_or(Skip::BadTime)?
-        + 1;
+    let month = month_number(&text[3..6])?;
     let year = i32::from(two(text, 7)?) * 100 + i32::from(two(text, 9)?);
     let zone = i64::from(two(text, 22)?) * 3600 + i64::from(two(text, 24)?) * 60;
     let east = match text[21] {
@@ -138,19 +143,99 @@ fn two(text: &[u8; 26], at: usize) -> Result<u8, Skip> {
     }
 }
 
-fn iso(text: &[u8]) -> Result<u32, Skip> {
+fn iso(text: &[u8], cache: &DateCache) -> Result<u32, Skip> {
     if let Ok(timestamp) = ISO.parse_timestamp(text) {
         return in_range(timestamp.as_second());
     }
-    // Without a zone: taken as UTC.
     let civil = ISO.parse_datetime(text).map_err(|_| Skip::BadTime)?;
-    in_range(
-        civil
-            .to_zoned(jiff::tz::TimeZone::UTC)
-            .map_err(|_| Skip::BadTime)?
-            .timestamp()
-            .as_second(),
-    )
+    cache.here.seconds(civil)
+}
+
+/// `2030-01-01` and `00:00:00.000`, without a zone.
+pub(super) fn date_and_clock(
+    date: &[u8],
+    clock: &[u8],
+    cache: &mut DateCache,
+) -> Result<u32, Skip> {
+    let [y, e, a, r, b'-', mo, nth, b'-', d, ay] = date else {
+        return Err(Skip::BadTime);
+    };
+    let year = number(&[*y, *e, *a, *r])?;
+    cache.civil(year, number(&[*mo, *nth])?, number(&[*d, *ay])?, clock)
+}
+
+/// `01/Jan/2030:00:00:00.000`, without a zone.
+fn short(text: &[u8], cache: &mut DateCache) -> Result<u32, Skip> {
+    let (date, clock) = text.split_at_checked(12).ok_or(Skip::BadTime)?;
+    let [d, ay, b'/', month @ .., b'/', y, e, a, r, b':'] = date else {
+        return Err(Skip::BadTime);
+    };
+    let (day, year) = (number(&[*d, *ay])?, number(&[*y, *e, *a, *r])?);
+    cache.civil(year, month_number(month)?, day, clock)
+}
+
+fn number(digits: &[u8]) -> Result<i16, Skip> {
+    digits.iter().try_fold(0, |number: i16, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (digit <= 9)
+            .then(|| number * 10 + i16::from(digit))
+            .ok_or(Skip::BadTime)
+    })
+}
+
+fn month_number(name: &[u8]) -> Result<i16, Skip> {
+    const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
+    let at = MONTHS
+        .chunks(3)
+        .position(|known| known.eq_ignore_ascii_case(name));
+    at.map(|at| at as i16 + 1).ok_or(Skip::BadTime)
+}
+
+impl DateCache {
+    /// A day and `00:00:00.000` on it, where the log was written.
+    fn civil(&mut self, year: i16, month: i16, day: i16, clock: &[u8]) -> Result<u32, Skip> {
+        let [h, our, b':', m, in_, b':', s, ec, fraction @ ..] = clock else {
+            return Err(Skip::BadTime);
+        };
+        let (hour, minute, second) = (
+            number(&[*h, *our])?,
+            number(&[*m, *in_])?,
+            number(&[*s, *ec])?,
+        );
+        if !matches!(fraction, [] | [b'.' | b',', ..]) || second > 60 {
+            return Err(Skip::BadTime);
+        }
+        let key = [year, month, day, hour, minute];
+        let start = match self.civil {
+            Some((known, start)) if known == key => start,
+            _ => {
+                let date = Date::new(year, month as i8, day as i8).map_err(|_| Skip::BadTime)?;
+                let time = Time::new(hour as i8, minute as i8, 0, 0).map_err(|_| Skip::BadTime)?;
+                let start = self.here.seconds(date.to_datetime(time))?;
+                self.civil = Some((key, start));
+                start
+            }
+        };
+        // A leap second is written 60 and belongs to the minute before.
+        Ok(start + second.min(59) as u32)
+    }
+}
+
+/// Where a log was written.
+#[derive(Debug, Clone)]
+pub(super) struct Here(pub(super) TimeZone);
+
+impl Default for Here {
+    fn default() -> Here {
+        Here(TimeZone::UTC)
+    }
+}
+
+impl Here {
+    fn seconds(&self, civil: DateTime) -> Result<u32, Skip> {
+        let zoned = civil.to_zoned(self.0.clone()).map_err(|_| Skip::BadTime)?;
+        in_range(zoned.timestamp().as_second())
+    }
 }
 
 fn epoch(text: &[u8]) -> Result<u32, Skip> {
@@ -158,20 +243,14 @@ fn epoch(text: &[u8]) -> Result<u32, Skip> {
     epoch_number(text.parse().map_err(|_| Skip::BadTime)?)
 }
 
-fn by_pattern(pattern: &str, text: &[u8]) -> Result<u32, Skip> {
+fn by_pattern(pattern: &str, text: &[u8], cache: &DateCache) -> Result<u32, Skip> {
     let parsed = strtime::parse(pattern, text).map_err(|_| Skip::BadTime)?;
-    let seconds = match parsed.to_timestamp() {
-        Ok(timestamp) => timestamp.as_second(),
-        Err(_) => {
-            let civil = parsed.to_datetime().map_err(|_| Skip::BadTime)?;
-            civil
-                .to_zoned(jiff::tz::TimeZone::UTC)
-                .map_err(|_| Skip::BadTime)?
-                .timestamp()
-                .as_second()
-        }
-    };
-    in_range(seconds)
+    match parsed.to_timestamp() {
+        Ok(timestamp) => in_range(timestamp.as_second()),
+        Err(_) => cache
+            .here
+            .seconds(parsed.to_datetime().map_err(|_| Skip::BadTime)?),
+    }
 }
 
 #[cfg(test)]

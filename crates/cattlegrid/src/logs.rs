@@ -1,0 +1,324 @@
+//! From the flags of a log command to a [`Report`]: settings, formats, reading with progress, and what went wrong.
+
+use std::io;
+use std::io::IsTerminal;
+use std::io::Write;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context;
+use anyhow::bail;
+use cattlegrid_core::Analysis;
+use cattlegrid_core::Report;
+use cattlegrid_core::Settings;
+use cattlegrid_core::analysis::Block;
+use cattlegrid_core::format::Format;
+use cattlegrid_core::knowledge::Knowledge;
+use cattlegrid_core::knowledge::RobotList;
+use cattlegrid_core::proxies::Proxies;
+use cattlegrid_core::settings::Reading;
+use cattlegrid_core::text::printable;
+use cattlegrid_input::BLOCK_BYTES;
+use cattlegrid_input::Looking;
+use cattlegrid_input::Plan;
+use cattlegrid_input::Problem;
+use cattlegrid_input::plan;
+use indicatif::ProgressBar;
+use indicatif::ProgressStyle;
+use jiff::Timestamp;
+use jiff::fmt::temporal::DateTimeParser;
+use jiff::tz::TimeZone;
+
+use crate::cli::LogArgs;
+use crate::cli::span_days;
+
+/// The list of robots is part of the program.
+const ROBOTS: &str = include_str!("../../../data/crawler-user-agents.json");
+
+/// Blocks that are parsed and folded together: enough to keep threads busy, few enough to stay small.
+const ROUND: usize = 16;
+
+/// Logs that were read.
+pub(crate) struct Read {
+    pub(crate) report: Report,
+    /// Names of the inputs, in the order they were read.
+    pub(crate) pieces: Vec<String>,
+    /// An input, or a part of one, could not be read.
+    pub(crate) is_incomplete: bool,
+}
+
+/// Reads and judges the logs that the flags name.
+pub(crate) fn read(arguments: &LogArgs, settings: Settings) -> anyhow::Result<Read> {
+    let format = arguments
+        .format
+        .as_deref()
+        .map(Format::parse)
+        .transpose()
+        .map_err(anyhow::Error::msg)
+        .context("--format")?;
+    let looking = Looking {
+        format,
+        source_field: arguments.source_field.clone(),
+        zone: Some(settings.reading.zone.clone()),
+    };
+    let knowledge = Knowledge {
+        robots: RobotList::from_json(ROBOTS).map_err(anyhow::Error::msg)?,
+    };
+    let analysis = Analysis::new(settings, knowledge).map_err(anyhow::Error::msg)?;
+    let plan = plan(&arguments.logs, &looking);
+    say_problems(&plan.problems);
+    if plan.pieces.is_empty() {
+        bail!("none of the logs could be read");
+    }
+    let pieces: Vec<String> = plan.pieces.iter().map(|piece| piece.name.clone()).collect();
+    say_formats(&plan, arguments);
+    let threads = arguments.threads.map_or(0, usize::from);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .context("the threads could not be started")?;
+    let lost_before = plan.problems.iter().any(|problem| problem.is_loss);
+    let (report, problems) = pool.install(|| run(plan, analysis, arguments));
+    say_problems(&problems);
+    check_readable(&report, &pieces)?;
+    Ok(Read {
+        report,
+        pieces,
+        is_incomplete: lost_before || problems.iter().any(|problem| problem.is_loss),
+    })
+}
+
+/// The settings of a run: the file, and the flags over it.
+pub(crate) fn settings(arguments: &LogArgs) -> anyhow::Result<Settings> {
+    let mut settings = match &arguments.config {
+        None => Settings::default(),
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("the settings file {} cannot be read", path.display()))?;
+            let all = |errors: Vec<String>| {
+                errors
+                    .iter()
+                    .map(|error| format!("\n  {}: {error}", path.display()))
+                    .collect::<String>()
+            };
+            Settings::parse(&text)
+                .map_err(|errors| anyhow::anyhow!("the settings file has errors:{}", all(errors)))?
+        }
+    };
+    if let Some(days) = arguments.window {
+        settings.window_seconds = Settings::parse(&format!("window_days = {days:?}"))
+            .map_err(|errors| anyhow::anyhow!("--window: {}", errors.join(", ")))?
+            .window_seconds;
+    }
+    settings.reading = reading(arguments)?;
+    Ok(settings)
+}
+
+fn reading(arguments: &LogArgs) -> anyhow::Result<Reading> {
+    let zone = zone(arguments)?;
+    let at = |text: &Option<String>, otherwise: u32, flag: &'static str| match text {
+        None => Ok(otherwise),
+        Some(text) => moment(text, &zone).context(flag),
+    };
+    let span = at(&arguments.since, 0, "--since")?..at(&arguments.until, u32::MAX, "--until")?;
+    if span.is_empty() {
+        bail!("--since is not before --until, so no request could count");
+    }
+    let proxies = Proxies::new(&arguments.trusted_proxy)
+        .map_err(anyhow::Error::msg)
+        .context("--trusted-proxy")?;
+    Ok(Reading {
+        zone,
+        proxies,
+        span,
+    })
+}
+
+fn zone(arguments: &LogArgs) -> anyhow::Result<TimeZone> {
+    let Some(name) = &arguments.tz else {
+        return Ok(TimeZone::UTC);
+    };
+    if name == "local" {
+        return Ok(TimeZone::system());
+    }
+    let offset = || {
+        DateTimeParser::new()
+            .parse_time_zone(name)
+            .or_else(|_| TimeZone::get(name))
+    };
+    offset().map_err(|_| {
+        anyhow::anyhow!("--tz: there is no time zone '{name}'; give one like Europe/Vienna, +02:00, UTC or local")
+    })
+}
+
+/// A point in time: a date, a date and a time, or so long before now.
+fn moment(text: &str, zone: &TimeZone) -> anyhow::Result<u32> {
+    if text.ends_with(['d', 'h'])
+        && let Ok(days) = span_days(text)
+    {
+        let now = Timestamp::now().as_second();
+        return Ok((now - (days * 86_400.0) as i64).clamp(0, i64::from(u32::MAX)) as u32);
+    }
+    let parser = DateTimeParser::new();
+    let seconds = match parser.parse_timestamp(text) {
+        Ok(timestamp) => timestamp.as_second(),
+        Err(_) => parser
+            .parse_datetime(text)
+            .and_then(|civil| civil.to_zoned(zone.clone()))
+            .map_err(|_| {
+                anyhow::anyhow!(
+                    "'{text}' is no time; give one like 2030-01-31, '2030-01-31 12:00' or 7d"
+                )
+            })?
+            .timestamp()
+            .as_second(),
+    };
+    u32::try_from(seconds).context("before 1970 or after 2100 there are no logs")
+}
+
+/// One thread reads and unpacks, the pool parses, folds and judges. Buffers go round between them.
+fn run(plan: Plan, mut analysis: Analysis, arguments: &LogArgs) -> (Report, Vec<Problem>) {
+    let bar = progress_bar(&plan, arguments);
+    let (give, take) = mpsc::sync_channel::<Block>(ROUND);
+    let (give_back, take_back) = mpsc::channel::<Vec<u8>>();
+    thread::scope(move |scope| {
+        // Dropped when anything here panics: the reader must not wait for ever on a full channel.
+        let take = take;
+        let progress = plan.progress.clone();
+        let reader = scope.spawn(move || {
+            let room = || {
+                take_back
+                    .try_recv()
+                    .unwrap_or_else(|_| vec![0; BLOCK_BYTES])
+            };
+            plan.read(room, |block| give.send(block).is_ok())
+        });
+        loop {
+            let round: Vec<Block> = take.iter().take(ROUND).collect();
+            if round.is_empty() {
+                break;
+            }
+            analysis.observe(&round);
+            bar.set_position(progress.bytes());
+            // The reader may have finished: then nobody wants the buffers back.
+            round
+                .into_iter()
+                .for_each(|block| drop(give_back.send(block.buffer)));
+        }
+        bar.finish_and_clear();
+        let problems = reader
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (analysis.finish(), problems)
+    })
+}
+
+fn progress_bar(plan: &Plan, arguments: &LogArgs) -> ProgressBar {
+    if arguments.quiet || !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let known = plan.total_bytes > 0;
+    let bar = if known {
+        ProgressBar::new(plan.total_bytes)
+    } else {
+        ProgressBar::new_spinner()
+    };
+    let template = if known {
+        "{bar:40} {percent:>3} %  {bytes_per_sec}  {eta} left"
+    } else {
+        "{spinner} {bytes} {bytes_per_sec}"
+    };
+    bar.enable_steady_tick(Duration::from_millis(200));
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// A log that mostly could not be read would give a report about the rest, which nobody asked for.
+fn check_readable(report: &Report, pieces: &[String]) -> anyhow::Result<()> {
+    let lines = &report.lines;
+    let unreadable = lines.unreadable();
+    if unreadable * 2 <= lines.read - lines.blank {
+        return Ok(());
+    }
+    let mut message = format!(
+        "{unreadable} of {} lines could not be read, so the result would mean little:",
+        lines.read - lines.blank
+    );
+    for skipped in lines
+        .skipped
+        .iter()
+        .filter(|skipped| !skipped.reason.is_sound())
+    {
+        let piece = pieces
+            .get(skipped.place.0 as usize)
+            .map_or("", String::as_str);
+        let place = if skipped.place.1 == 0 {
+            piece.to_owned()
+        } else {
+            format!("{piece}:{}", skipped.place.1)
+        };
+        message += &format!(
+            "\n  {:>9} {}: {}",
+            skipped.count,
+            skipped.reason.name(),
+            skipped.reason
+        );
+        message += &format!(
+            "\n            first at {}: {}",
+            printable(place.as_bytes()),
+            printable(&skipped.example)
+        );
+    }
+    let example = lines
+        .skipped
+        .iter()
+        .max_by_key(|skipped| skipped.count)
+        .map(|skipped| &skipped.example);
+    let suggestion = example.and_then(|line| match cattlegrid_core::format::detect(line) {
+        cattlegrid_core::format::Detection::Found(format) => Some(format!(
+            "\nThese lines look like --format {}.",
+            format.name()
+        )),
+        _ => None,
+    });
+    message += suggestion.as_deref().unwrap_or("\nGive the log's format with --format: the format string from the server's configuration, or a name (see --help).");
+    bail!(message)
+}
+
+/// Says which formats were found: a wrong guess must be seen.
+fn say_formats(plan: &Plan, arguments: &LogArgs) {
+    if arguments.quiet || arguments.format.is_some() {
+        return;
+    }
+    let mut names: Vec<&str> = plan
+        .pieces
+        .iter()
+        .map(|piece| piece.format.name())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let files = if plan.pieces.len() == 1 {
+        "1 log".to_owned()
+    } else {
+        format!("{} logs", plan.pieces.len())
+    };
+    let _ = writeln!(
+        io::stderr(),
+        "reading {files}, format {} (recognised; --format sets it)",
+        names.join(" and ")
+    );
+}
+
+fn say_problems(problems: &[Problem]) {
+    for problem in problems {
+        let _ = writeln!(
+            io::stderr(),
+            "cattlegrid: {} {}",
+            printable(problem.name.as_bytes()),
+            problem.what
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! Whose word about a client's address is taken: the owner's own proxies, from the last of the chain to the first.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use prefix_trie::joint::JointPrefixSet;
+
+use crate::request::Client;
+use crate::request::Field;
+use crate::request::Request;
+use crate::request::bare_address;
+
+/// Addresses of a chain that are looked at: no honest request passes more proxies.
+const HOPS_MAX: usize = 64;
+
+/// The proxies that are trusted.
+#[derive(Debug, Default)]
+pub struct Proxies {
+    trusted: Option<JointPrefixSet<IpNet>>,
+}
+
+impl Proxies {
+    /// Trusts these networks or single addresses.
+    pub fn new(networks: &[String]) -> Result<Proxies, String> {
+        let mut trusted = JointPrefixSet::new();
+        for text in networks {
+            let network = network(text)?;
+            if network.prefix_len() == 0 {
+                return Err(format!(
+                    "{text} would trust everybody, so that any client could name any address as its own; name your proxies"
+                ));
+            }
+            trusted.insert(network);
+        }
+        Ok(Proxies {
+            trusted: (!networks.is_empty()).then_some(trusted),
+        })
+    }
+
+    /// Who sent a request whose format has a field of forwarded addresses.
+    ///
+    /// The log's own client is the one that connected. Only if that is a trusted proxy, its word is taken: the last address of the
+    /// chain that is no trusted proxy. Without any proxy named, the last address is taken, which the nearest proxy wrote itself.
+    pub fn client<'a>(&self, request: &Request<'a>) -> Client<'a> {
+        let peer = request.client;
+        let Field::Value(chain) = request.forwarded else {
+            return peer;
+        };
+        let Some(trusted) = &self.trusted else {
+            let last = chain.rsplit(|byte| *byte == b',').next().unwrap_or(chain);
+            return address(last).map_or(peer, |_| Client::Written(last.trim_ascii()));
+        };
+        let is_trusted = |address: IpAddr| trusted.get_lpm(&IpNet::from(address)).is_some();
+        if !peer_address(&peer).is_some_and(is_trusted) {
+            return peer;
+        }
+        let mut nearest = peer;
+        for hop in chain.rsplit(|byte| *byte == b',').take(HOPS_MAX) {
+            // What is no address was written by somebody who is no proxy of ours.
+            let Some(address) = address(hop) else {
+                return nearest;
+            };
+            nearest = Client::Written(hop.trim_ascii());
+            if !is_trusted(address) {
+                return nearest;
+            }
+        }
+        nearest
+    }
+}
+
+/// A network, or an address as the network of itself.
+pub fn network(text: &str) -> Result<IpNet, String> {
+    let text = text.trim();
+    let network = match text.parse::<IpNet>() {
+        Ok(network) => network,
+        Err(_) => text.parse::<IpAddr>().map(IpNet::from).map_err(|_| {
+            format!("'{text}' is neither an address nor a network like 192.0.2.0/24")
+        })?,
+    };
+    Ok(network.trunc())
+}
+
+fn peer_address(peer: &Client<'_>) -> Option<IpAddr> {
+    match peer {
+        Client::V4(address) => Some(IpAddr::from(address.to_be_bytes())),
+        Client::Written(text) => address(text),
+    }
+}
+
+fn address(text: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(text.trim_ascii()).ok()?;
+    let address: IpAddr = bare_address(text)?.parse().ok()?;
+    Some(address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(trusted: &[&str], peer: &str, chain: &str) -> String {
+        let trusted: Vec<String> = trusted.iter().map(|text| (*text).to_owned()).collect();
+        let request = Request {
+            client: Client::Written(peer.as_bytes()),
+            forwarded: Field::logged(chain.as_bytes()),
+            ..Request::default()
+        };
+        match Proxies::new(&trusted).unwrap().client(&request) {
+            Client::Written(text) => String::from_utf8_lossy(text).into_owned(),
+            Client::V4(_) => String::new(),
+        }
+    }
+
+    #[test]
+    fn only_trusted_proxies_are_believed() {
+        let own = ["198.51.100.0/24", "2001:db8:ffff::/48"];
+        assert_eq!(client(&own, "198.51.100.1", "203.0.113.7"), "203.0.113.7");
+        // What the client wrote itself stands first, and is passed over.
+        assert_eq!(
+            client(
+                &own,
+                "198.51.100.1",
+                "192.0.2.99, 203.0.113.7, 198.51.100.2"
+            ),
+            "203.0.113.7"
+        );
+        assert_eq!(client(&own, "203.0.113.7", "192.0.2.99"), "203.0.113.7");
+        assert_eq!(client(&own, "198.51.100.1", "-"), "198.51.100.1");
+        assert_eq!(client(&own, "198.51.100.1", "unknown"), "198.51.100.1");
+        assert_eq!(client(&own, "198.51.100.1", "198.51.100.3"), "198.51.100.3");
+        assert_eq!(
+            client(&own, "::ffff:198.51.100.1", "[2001:db8:1::5]:443"),
+            "[2001:db8:1::5]:443"
+        );
+        let long = vec!["198.51.100.2"; 10_000].join(",");
+        assert_eq!(client(&own, "198.51.100.1", &long), "198.51.100.2");
+    }
+
+    #[test]
+    fn without_a_proxy_the_last_address_counts() {
+        assert_eq!(
+            client(&[], "198.51.100.1", "192.0.2.99, 203.0.113.7"),
+            "203.0.113.7"
+        );
+        assert_eq!(client(&[], "198.51.100.1", "<script>"), "198.51.100.1");
+    }
+
+    #[test]
+    fn nobody_trusts_everybody() {
+        for text in ["0.0.0.0/0", "::/0", "nonsense", ""] {
+            assert!(Proxies::new(&[text.to_owned()]).is_err(), "{text}");
+        }
+    }
+}
