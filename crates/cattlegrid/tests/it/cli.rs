@@ -24,7 +24,7 @@ fn the_example_shows_its_crawlers_and_why() {
         "203.0.113.66",
         "masquerading",
         "in ascending order by number",
-        "calls itself Googlebot",
+        "that of Googlebot",
         "Could not be judged",
     ] {
         assert!(text.contains(expected), "{expected} is missing in\n{text}");
@@ -95,7 +95,9 @@ fn exit_status_tells_findings_and_errors_apart() {
             .code(),
         Some(1)
     );
-    let (_folder, person) = file(format!("{LINE}\n").as_bytes());
+    let browser = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
+    let line = LINE.replace("Mozilla/5.0", browser);
+    let (_folder, person) = file(format!("{line}\n").as_bytes());
     assert_eq!(
         run(&["analyze", &person, "-q", "--fail-on", "crawler"])
             .status

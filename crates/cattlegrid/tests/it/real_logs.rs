@@ -135,3 +135,42 @@ fn agents_of_others_lists_are_told_apart() {
         .collect();
     assert!(browsers.len() == 10_000 && called.is_empty(), "{called:?}");
 }
+
+/// The agents of a fixture file: a list of texts under each name.
+fn fixture(text: &str) -> Vec<String> {
+    let texts = text.lines().filter_map(|line| line.strip_prefix("  - "));
+    texts
+        .map(|text| match text.strip_prefix('"') {
+            Some(quoted) => quoted
+                .trim_end_matches('"')
+                .replace("\\\"", "\"")
+                .replace("\\\\", "\\"),
+            None => text.trim_matches('\'').to_owned(),
+        })
+        .collect()
+}
+
+#[test]
+fn labelled_agents_of_another_project() {
+    let Some(folder) = data(2) else { return };
+    let robots =
+        RobotList::from_json(include_str!("../../../../data/crawler-user-agents.json")).unwrap();
+    let read = |name: &str| {
+        fixture(&std::fs::read_to_string(folder.join("lists/ua/isbot").join(name)).unwrap())
+    };
+    let (crawlers, browsers) = (read("crawlers.yml"), read("browsers.yml"));
+    let is_robot = |agent: &&String| robots.find(agent.as_bytes()).is_some();
+    let missed: Vec<&String> = crawlers.iter().filter(|agent| !is_robot(agent)).collect();
+    let called: Vec<&String> = browsers.iter().filter(is_robot).collect();
+    let said = format!(
+        "{} of {} crawlers missed: {missed:#?}\n{} of {} browsers called robots: {called:#?}\n",
+        missed.len(),
+        crawlers.len(),
+        called.len(),
+        browsers.len()
+    );
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), said.as_bytes());
+    assert!(missed.len() * 100 <= crawlers.len(), "{said}");
+    // A third of these are apps' network libraries, podcast players and injected code: programs to us.
+    assert!(called.len() * 10 <= browsers.len(), "{said}");
+}

@@ -2,7 +2,8 @@
 //!
 //! # Why it matters
 //! Most crawlers say who they are, and programming libraries do so unless told otherwise. The list is the registry package
-//! crawler-user-agents, without three patterns that also match browsers.
+//! crawler-user-agents, without three patterns that also match browsers. What is on no list is told by its shape: a browser's agent names a system that people use and
+//! speaks of nothing but browsers and devices; programs give an address where to complain, a word for what they do, or just a name and a number.
 //!
 //! # When it is wrong
 //! Anybody can send a well-known robot's name. That a source lies in its operator's networks is not checked yet, so a
@@ -61,7 +62,7 @@ impl Detector for DeclaredRobot {
             Toward::Crawler
         };
         let why = format!(
-            "it calls itself {name} ({purpose}) in {} of {} requests",
+            "its user agent is that of {name} ({purpose}) in {} of {} requests",
             percent(declared),
             profile.agents_logged
         );

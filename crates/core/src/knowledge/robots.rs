@@ -1,4 +1,4 @@
-//! What is known beforehand: user agents that name themselves robots. An immutable value, loaded as if an enemy wrote it.
+//! User agents that name themselves robots: a list by name, and what a name on no list tells. Loaded as if an enemy wrote it.
 
 use aho_corasick::AhoCorasick;
 use regex::RegexBuilder;
@@ -6,12 +6,8 @@ use regex::RegexSet;
 use regex::RegexSetBuilder;
 use serde::Deserialize;
 
-/// Everything known before the first request.
-#[derive(Debug)]
-pub struct Knowledge {
-    /// Robots by user agent.
-    pub robots: RobotList,
-}
+use super::Purpose;
+use super::shape::Shapes;
 
 /// User-agent patterns of robots that name themselves.
 #[derive(Debug)]
@@ -24,6 +20,9 @@ pub struct RobotList {
     patterns: RegexSet,
     /// Index of the robot each pattern belongs to.
     pattern_owner: Vec<u16>,
+    /// Robots before this one are on the list; behind it stand those that are on no list, by purpose.
+    listed: u16,
+    shapes: Shapes,
 }
 
 /// One robot of the list.
@@ -33,37 +32,6 @@ pub struct Robot {
     pub name: String,
     /// What it comes for.
     pub purpose: Purpose,
-}
-
-/// What a robot comes for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Purpose {
-    /// Fills a search engine's index.
-    Search,
-    /// Gathers text for language models.
-    Ai,
-    /// Looks for weak spots.
-    Scanner,
-    /// A programming library or download tool without a name of its own.
-    Library,
-    /// A browser run by a program.
-    Automation,
-    /// Keeps copies.
-    Archive,
-    /// Measures links and rankings.
-    Seo,
-    /// Checks advertisements.
-    Advertising,
-    /// Studies the web.
-    Academic,
-    /// Makes the preview of a shared link.
-    Preview,
-    /// Watches whether a site is up.
-    Monitor,
-    /// Reads feeds for a person.
-    Feed,
-    /// Not said.
-    Other,
 }
 
 /// Purposes in the order in which a robot with several tags is named by one.
@@ -86,40 +54,23 @@ const TAGS: [(&str, Purpose); 12] = [
 /// number, and a crawler's number that also ends version strings.
 const HITS_BROWSERS: [&str; 3] = ["Viber", "AP3A\\.240617\\.008", "008\\/"];
 
-/// Robots that the list has not met yet but that call themselves one. (`Cubot` is a maker of telephones.)
-const UNLISTED: &str =
-    r"(?:(?:^|[^uU]|(?:^|[^cC])[uU])[bB][oO][tT]|[cC]rawler|[sS]pider)(?:[/;,)_ :-]|$)";
+/// Purposes of robots that are on no list, in the order of their numbers behind the list's.
+const UNLISTED: [Purpose; 9] = [
+    Purpose::Preview,
+    Purpose::Feed,
+    Purpose::Monitor,
+    Purpose::Scanner,
+    Purpose::Automation,
+    Purpose::Archive,
+    Purpose::Seo,
+    Purpose::Library,
+    Purpose::Other,
+];
 
 /// Limits on the list: far above any real one, far below what could hurt.
 const ROBOTS_MAX: usize = 20_000;
 const PATTERN_BYTES_MAX: usize = 512;
 const REGEX_BYTES_MAX: usize = 64 * 1024;
-
-impl Purpose {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Purpose::Search => "search engine",
-            Purpose::Ai => "AI crawler",
-            Purpose::Scanner => "vulnerability scanner",
-            Purpose::Library => "HTTP library or download tool",
-            Purpose::Automation => "automated browser",
-            Purpose::Archive => "archive",
-            Purpose::Seo => "SEO crawler",
-            Purpose::Advertising => "advertising crawler",
-            Purpose::Academic => "research crawler",
-            Purpose::Preview => "link preview",
-            Purpose::Monitor => "monitor",
-            Purpose::Feed => "feed reader",
-            Purpose::Other => "robot",
-        }
-    }
-
-    /// Automated, but no crawler: it fetches what a person or an owner asked for.
-    pub fn is_automated(self) -> bool {
-        matches!(self, Purpose::Preview | Purpose::Monitor | Purpose::Feed)
-    }
-}
 
 /// An entry of the package `crawler-user-agents`.
 #[derive(Deserialize)]
@@ -177,12 +128,11 @@ impl RobotList {
                 purpose,
             });
         }
-        patterns.push(UNLISTED);
-        pattern_owner.push(robots.len() as u16);
-        robots.push(Robot {
-            name: "a robot that is on no list".to_owned(),
-            purpose: Purpose::Other,
-        });
+        let listed = robots.len() as u16;
+        robots.extend(UNLISTED.map(|purpose| Robot {
+            name: "a program on no list".to_owned(),
+            purpose,
+        }));
         let names = AhoCorasick::new(&texts)
             .map_err(|error| format!("the robot list cannot be compiled: {error}"))?;
         let set = compile(&patterns).map_err(|error| culprit(&patterns, &pattern_owner, &error))?;
@@ -192,6 +142,8 @@ impl RobotList {
             name_owner,
             patterns: set,
             pattern_owner,
+            listed,
+            shapes: Shapes::new()?,
         })
     }
 
@@ -205,7 +157,20 @@ impl RobotList {
         let text = String::from_utf8_lossy(agent);
         let matched = self.patterns.matches(&text).into_iter().next();
         let matched = matched.map(|pattern| self.pattern_owner[pattern]);
-        [named, matched].into_iter().flatten().min()
+        [named, matched]
+            .into_iter()
+            .flatten()
+            .min()
+            .or_else(|| self.unlisted(&text))
+    }
+
+    fn unlisted(&self, agent: &str) -> Option<u16> {
+        if agent.trim().is_empty() {
+            return None;
+        }
+        let purpose = self.shapes.program(agent)?;
+        let at = UNLISTED.iter().position(|known| *known == purpose)?;
+        Some(self.listed + at as u16)
     }
 
     /// The robot of a number that [`RobotList::find`] gave.
@@ -294,7 +259,7 @@ fn display_name(pattern: &str) -> String {
 mod tests {
     use super::*;
 
-    const LIST: &str = include_str!("../../../data/crawler-user-agents.json");
+    const LIST: &str = include_str!("../../../../data/crawler-user-agents.json");
 
     fn check(agent: &str, expected: Option<(&str, Purpose)>) {
         let list = RobotList::from_json(LIST).unwrap();
@@ -327,7 +292,7 @@ mod tests {
         );
         check(
             "HenryTheMiragoRobot (http://robot.example/)",
-            Some(("a robot that is on no list", Purpose::Other)),
+            Some(("a program on no list", Purpose::Other)),
         );
         check(
             "Mozilla/5.0 (Linux; Android 10; CUBOT X30) AppleWebKit/537.36 Chrome/120.0 Mobile Safari/537.36",
@@ -357,6 +322,8 @@ mod tests {
     #[test]
     fn matching_takes_linear_time() {
         let list = RobotList::from_json(r#"[{"pattern": "(a+)+$x"}]"#).unwrap();
-        assert_eq!(list.find("a".repeat(1 << 20).as_bytes()), None);
+        let found = list.find("a".repeat(1 << 20).as_bytes());
+        let robot = found.and_then(|number| list.robot(number)).unwrap();
+        assert_eq!(robot.purpose, Purpose::Library, "the pattern did not match");
     }
 }
