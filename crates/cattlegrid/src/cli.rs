@@ -24,10 +24,35 @@ pub(crate) enum Command {
         /// The detector's name; without one, all are listed
         detector: Option<String>,
     },
+    /// The operators of well-known robots, and the networks they publish
+    Lists {
+        #[command(subcommand)]
+        command: ListsCommand,
+    },
     /// Settings
     Config {
         #[command(subcommand)]
         command: ConfigCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ListsCommand {
+    /// Fetch the networks that operators publish, from their addresses or from files of your own
+    Update {
+        /// OPERATOR=FILE or OPERATOR=URL, several for one operator are put together; without any, all operators from where they
+        /// publish
+        #[arg(value_name = "OPERATOR=FILE|URL")]
+        from: Vec<String>,
+        /// Folder to keep the lists in
+        #[arg(long, value_name = "FOLDER", env = "CATTLEGRID_LISTS")]
+        lists: Option<PathBuf>,
+    },
+    /// Show the operators, what their robots come for, and how many networks are known of each
+    Show {
+        /// Folder with the lists
+        #[arg(long, value_name = "FOLDER", env = "CATTLEGRID_LISTS")]
+        lists: Option<PathBuf>,
     },
 }
 
@@ -91,6 +116,9 @@ pub(crate) struct LogArgs {
     /// Settings file ('cattlegrid config show' prints one)
     #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
     pub(crate) config: Option<PathBuf>,
+    /// Folder with the networks that operators of robots publish ('cattlegrid lists update' fills it)
+    #[arg(long, value_name = "FOLDER", env = "CATTLEGRID_LISTS")]
+    pub(crate) lists: Option<PathBuf>,
     /// Length of the windows in which sources are judged: 5d, 36h
     #[arg(long, value_name = "SPAN", value_parser = span_days)]
     pub(crate) window: Option<f64>,

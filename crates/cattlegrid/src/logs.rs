@@ -14,8 +14,6 @@ use cattlegrid_core::Report;
 use cattlegrid_core::Settings;
 use cattlegrid_core::analysis::Block;
 use cattlegrid_core::format::Format;
-use cattlegrid_core::knowledge::Knowledge;
-use cattlegrid_core::knowledge::RobotList;
 use cattlegrid_core::proxies::Proxies;
 use cattlegrid_core::settings::Reading;
 use cattlegrid_core::text::printable;
@@ -32,9 +30,7 @@ use jiff::tz::TimeZone;
 
 use crate::cli::LogArgs;
 use crate::cli::span_days;
-
-/// The list of robots is part of the program.
-const ROBOTS: &str = include_str!("../../../data/crawler-user-agents.json");
+use crate::lists;
 
 /// Blocks that are parsed and folded together: enough to keep threads busy, few enough to stay small.
 const ROUND: usize = 16;
@@ -62,9 +58,8 @@ pub(crate) fn read(arguments: &LogArgs, settings: Settings) -> anyhow::Result<Re
         source_field: arguments.source_field.clone(),
         zone: Some(settings.reading.zone.clone()),
     };
-    let knowledge = Knowledge {
-        robots: RobotList::from_json(ROBOTS).map_err(anyhow::Error::msg)?,
-    };
+    let folder = arguments.lists.clone().or_else(lists::default_folder);
+    let knowledge = lists::knowledge(folder.as_deref())?;
     let analysis = Analysis::new(settings, knowledge).map_err(anyhow::Error::msg)?;
     let plan = plan(&arguments.logs, &looking);
     say_problems(&plan.problems);

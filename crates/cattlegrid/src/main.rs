@@ -3,6 +3,7 @@
 mod analyze;
 mod cli;
 mod explain;
+mod lists;
 mod logs;
 
 use std::io;
@@ -19,6 +20,10 @@ fn main() -> ExitCode {
     let outcome = match cli::Cli::parse().command {
         cli::Command::Analyze(arguments) => analyze::run(&arguments),
         cli::Command::Explain { detector } => explain::run(detector.as_deref()),
+        cli::Command::Lists { command } => match command {
+            cli::ListsCommand::Update { from, lists } => lists::update(&from, lists),
+            cli::ListsCommand::Show { lists } => lists::show(lists),
+        },
         cli::Command::Config {
             command: cli::ConfigCommand::Show,
         } => explain::show_defaults(),

@@ -2,8 +2,12 @@
 
 use std::fmt;
 
+use crate::knowledge::Claim;
 use crate::knowledge::Knowledge;
+use crate::knowledge::Robot;
 use crate::profile::AgentIndex;
+use crate::profile::Profile;
+use crate::request::Source;
 use crate::site::Site;
 
 /// What evidence points to.
@@ -109,4 +113,32 @@ pub struct Context<'a> {
     pub knowledge: &'a Knowledge,
     /// The texts of user agents.
     pub agents: &'a AgentIndex,
+    /// Who is judged.
+    pub source: Source,
+}
+
+impl<'a> Context<'a> {
+    /// The robot that most of the source's requests name.
+    pub fn robot(&self, profile: &Profile) -> Option<&'a Robot> {
+        let top = profile
+            .agents
+            .top()
+            .and_then(|agent| self.agents.robot(agent));
+        top.or(profile.robot.checked_sub(1))
+            .and_then(|number| self.knowledge.robots.robot(number))
+    }
+
+    /// Whether the source is the robot it names. `None` where nobody is known to run that robot.
+    pub fn claim(&self, profile: &Profile) -> Option<Claim> {
+        let robot = self.robot(profile)?;
+        let claim = self
+            .knowledge
+            .operator(robot)?
+            .claim(self.source, profile.last_seen);
+        // Telephones fetch previews from home addresses, under the names of their apps.
+        Some(match claim {
+            Claim::Disproved if robot.purpose.is_automated() => Claim::Open,
+            _ => claim,
+        })
+    }
 }

@@ -8,6 +8,8 @@ use crate::evidence::Context;
 use crate::evidence::Gap;
 use crate::evidence::Outcome;
 use crate::evidence::Toward;
+use crate::knowledge::Claim;
+use crate::knowledge::Purpose;
 use crate::profile::Profile;
 
 /// What a source is.
@@ -197,6 +199,7 @@ impl Default for Weights {
             user_to: -6.0,
             family_max: 20.0,
             detectors: [
+                (40.0, 0.0),  // claimed_operator: an address proves or disproves a name
                 (30.0, 0.0),  // declared_robot decides by itself
                 (8.0, 0.0),   // high_error_rate
                 (10.0, -6.0), // ignored_cookies
@@ -272,7 +275,15 @@ pub fn judge(
         };
         verdict.kind = declared_kind(profile, context, verdict.class);
         verdict.decibans = weight;
-        verdict.decided_by = Some("declared_robot");
+        let is_checked = verdict
+            .evidence
+            .iter()
+            .any(|item| item.detector == "claimed_operator");
+        verdict.decided_by = Some(if is_checked {
+            "claimed_operator"
+        } else {
+            "declared_robot"
+        });
     } else if headers >= weights.crawler_from {
         verdict.class = Class::Crawler;
         verdict.kind = Some(if profile.browsers > profile.agents_logged / 2 {
@@ -290,18 +301,20 @@ pub fn judge(
     verdict
 }
 
-/// A name alone proves nothing: search engines are left without a kind until their networks are checked.
+/// What a robot is that names itself: a name alone proves nothing, and search engines are left without a kind until their
+/// networks are known.
 fn declared_kind(profile: &Profile, context: &Context<'_>, class: Class) -> Option<Kind> {
-    let top = profile
-        .agents
-        .top()
-        .and_then(|agent| context.agents.robot(agent))
-        .or(profile.robot.checked_sub(1));
-    let purpose = top
-        .and_then(|number| context.knowledge.robots.robot(number))
-        .map(|robot| robot.purpose);
-    let claims_to_be_welcome = purpose == Some(crate::knowledge::Purpose::Search);
-    (class == Class::Crawler && !claims_to_be_welcome).then_some(Kind::Unauthorized)
+    if class != Class::Crawler {
+        return None;
+    }
+    match context.claim(profile) {
+        Some(Claim::Proven) => Some(Kind::Legitimate),
+        Some(Claim::Disproved) => Some(Kind::Masquerading),
+        Some(Claim::Open) | None => {
+            let purpose = context.robot(profile).map(|robot| robot.purpose);
+            (purpose != Some(Purpose::Search)).then_some(Kind::Unauthorized)
+        }
+    }
 }
 
 fn is_mixed(profile: &Profile) -> bool {

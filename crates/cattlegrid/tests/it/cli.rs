@@ -184,7 +184,7 @@ fn wrong_settings_are_refused_with_their_line() {
 #[test]
 fn detectors_explain_themselves() {
     let list = stdout(&run(&["explain"]));
-    assert_eq!(list.lines().count(), 9);
+    assert_eq!(list.lines().count(), 10);
     for name in list
         .lines()
         .filter_map(|line| line.split_whitespace().next())
@@ -195,7 +195,7 @@ fn detectors_explain_themselves() {
             "{page}"
         );
     }
-    assert!(stderr(&run(&["explain", "nonsense"])).contains("known: declared_robot"));
+    assert!(stderr(&run(&["explain", "nonsense"])).contains("known: claimed_operator"));
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod cli;
 mod determinism;
 mod formats;
 mod hostile;
+mod lists;
 #[path = "../../examples/make_log.rs"]
 #[allow(
     dead_code,
@@ -30,10 +31,14 @@ use std::process::Stdio;
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// A folder that is not there: lists on this machine must not show in the tests.
+const NO_LISTS: &str = "/nonexistent/lists";
+
 /// Runs the program.
 fn run(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
         .args(arguments)
+        .env("CATTLEGRID_LISTS", NO_LISTS)
         .stdin(Stdio::null())
         .output()
         .unwrap()
@@ -43,6 +48,7 @@ fn run(arguments: &[&str]) -> Output {
 fn spawn(arguments: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
         .args(arguments)
+        .env("CATTLEGRID_LISTS", NO_LISTS)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cattlegrid_core::knowledge::Operator;
 use cattlegrid_core::knowledge::RobotList;
 use serde_json::Value;
 
@@ -18,6 +19,19 @@ pub(crate) fn data(skipped: usize) -> Option<PathBuf> {
         format!("SKIPPED: {skipped} checks on real logs, which are not here\n").as_bytes(),
     );
     None
+}
+
+/// The list of robots as the program has it.
+fn robot_list() -> RobotList {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/operators"));
+    let mut operators = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        operators.push(Operator::parse("x", &text).unwrap());
+    }
+    let list = include_str!("../../../../data/crawler-user-agents.json");
+    RobotList::new(list, &operators).unwrap()
 }
 
 /// Sources by label and by the class they were given.
@@ -106,8 +120,7 @@ fn people_behind_one_proxy_are_no_crawler() {
 #[test]
 fn agents_of_others_lists_are_told_apart() {
     let Some(folder) = data(2) else { return };
-    let robots =
-        RobotList::from_json(include_str!("../../../../data/crawler-user-agents.json")).unwrap();
+    let robots = robot_list();
     let text = std::fs::read_to_string(folder.join("lists/ua/crawler-user-agents.json")).unwrap();
     let entries: Vec<Value> = serde_json::from_str(&text).unwrap();
     let left_out = ["Viber", "AP3A\\.240617\\.008", "008\\/"];
@@ -153,8 +166,7 @@ fn fixture(text: &str) -> Vec<String> {
 #[test]
 fn labelled_agents_of_another_project() {
     let Some(folder) = data(2) else { return };
-    let robots =
-        RobotList::from_json(include_str!("../../../../data/crawler-user-agents.json")).unwrap();
+    let robots = robot_list();
     let read = |name: &str| {
         fixture(&std::fs::read_to_string(folder.join("lists/ua/isbot").join(name)).unwrap())
     };

@@ -160,17 +160,20 @@ impl Court<'_> {
         let mut trials = Vec::new();
         table.for_each_source(self.clock, |source, windows| {
             trials.clear();
-            trials.extend(windows.map(|(window, profile)| self.judge_window(window, profile)));
+            trials.extend(
+                windows.map(|(window, profile)| self.judge_window(source, window, profile)),
+            );
             self.close(source, &mut trials, &mut part);
         });
         part
     }
 
-    fn judge_window(&self, window: u32, profile: &Profile) -> Trial {
+    fn judge_window(&self, source: Source, window: u32, profile: &Profile) -> Trial {
         let context = Context {
             site: &self.sites[&window],
             knowledge: self.knowledge,
             agents: self.agents,
+            source,
         };
         let verdict = judge(
             profile,

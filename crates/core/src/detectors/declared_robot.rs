@@ -6,8 +6,8 @@
 //! speaks of nothing but browsers and devices; programs give an address where to complain, a word for what they do, or just a name and a number.
 //!
 //! # When it is wrong
-//! Anybody can send a well-known robot's name. That a source lies in its operator's networks is not checked yet, so a
-//! name alone never makes a source legitimate. Monitors, link previews and feed readers are automated, but no crawlers.
+//! Anybody can send a well-known robot's name: `claimed_operator` checks it. A name alone never makes a source legitimate.
+//! Monitors, link previews, feed readers and proxies are automated, but no crawlers.
 
 use super::Detector;
 use super::Family;
@@ -46,13 +46,7 @@ impl Detector for DeclaredRobot {
         if declared < self.declared_min || share(profile.browsers) > self.browsers_max {
             return Outcome::Clear(declared);
         }
-        let top = profile
-            .agents
-            .top()
-            .and_then(|agent| context.agents.robot(agent));
-        let robot = top
-            .or(profile.robot.checked_sub(1))
-            .and_then(|number| context.knowledge.robots.robot(number));
+        let robot = context.robot(profile);
         let (name, purpose) = robot.map_or(("a robot", "robot"), |robot| {
             (robot.name.as_str(), robot.purpose.name())
         });

@@ -1,5 +1,6 @@
 //! Detectors: one file each, listed here. A detector looks at one profile and says what it sees.
 
+mod claimed_operator;
 mod declared_robot;
 mod high_error_rate;
 mod ignored_cookies;
@@ -17,7 +18,8 @@ use crate::evidence::Outcome;
 use crate::profile::Profile;
 
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.
-pub const SPECS: [Spec; 9] = [
+pub const SPECS: [Spec; 10] = [
+    claimed_operator::SPEC,
     declared_robot::SPEC,
     high_error_rate::SPEC,
     ignored_cookies::SPEC,

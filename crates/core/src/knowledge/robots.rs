@@ -6,6 +6,7 @@ use regex::RegexSet;
 use regex::RegexSetBuilder;
 use serde::Deserialize;
 
+use super::Operator;
 use super::Purpose;
 use super::shape::Shapes;
 
@@ -32,6 +33,8 @@ pub struct Robot {
     pub name: String,
     /// What it comes for.
     pub purpose: Purpose,
+    /// Who runs it: a number in the list of operators.
+    pub operator: Option<u16>,
 }
 
 /// Purposes in the order in which a robot with several tags is named by one.
@@ -81,8 +84,8 @@ struct Entry {
 }
 
 impl RobotList {
-    /// Loads the JSON of the registry package `crawler-user-agents`.
-    pub fn from_json(json: &str) -> Result<RobotList, String> {
+    /// Loads the JSON of the registry package `crawler-user-agents`, behind the robots of the operators.
+    pub fn new(json: &str, operators: &[Operator]) -> Result<RobotList, String> {
         let entries: Vec<Entry> = serde_json::from_str(json)
             .map_err(|error| format!("the robot list is not a list of patterns: {error}"))?;
         if entries.len() > ROBOTS_MAX {
@@ -93,6 +96,18 @@ impl RobotList {
         }
         let (mut robots, mut texts, mut name_owner) = (Vec::new(), Vec::new(), Vec::new());
         let (mut patterns, mut pattern_owner) = (Vec::new(), Vec::new());
+        // Operators come first: of several matches the first of the list counts.
+        for (operator, facts) in operators.iter().enumerate() {
+            for robot in &facts.robots {
+                texts.push(robot.agent.clone());
+                name_owner.push(robots.len() as u16);
+                robots.push(Robot {
+                    name: display_name(&robot.agent),
+                    purpose: robot.purpose,
+                    operator: Some(operator as u16),
+                });
+            }
+        }
         for entry in entries
             .iter()
             .filter(|entry| !HITS_BROWSERS.contains(&entry.pattern.as_str()))
@@ -126,12 +141,14 @@ impl RobotList {
             robots.push(Robot {
                 name: display_name(&entry.pattern),
                 purpose,
+                operator: None,
             });
         }
         let listed = robots.len() as u16;
         robots.extend(UNLISTED.map(|purpose| Robot {
             name: "a program on no list".to_owned(),
             purpose,
+            operator: None,
         }));
         let names = AhoCorasick::new(&texts)
             .map_err(|error| format!("the robot list cannot be compiled: {error}"))?;
@@ -262,7 +279,7 @@ mod tests {
     const LIST: &str = include_str!("../../../../data/crawler-user-agents.json");
 
     fn check(agent: &str, expected: Option<(&str, Purpose)>) {
-        let list = RobotList::from_json(LIST).unwrap();
+        let list = RobotList::new(LIST, &[]).unwrap();
         let found = list
             .find(agent.as_bytes())
             .and_then(|number| list.robot(number))
@@ -304,8 +321,11 @@ mod tests {
     #[test]
     fn a_hostile_list_is_refused_with_its_entry() {
         let refused = |pattern: &str| {
-            RobotList::from_json(&serde_json::json!([{ "pattern": pattern }]).to_string())
-                .unwrap_err()
+            RobotList::new(
+                &serde_json::json!([{ "pattern": pattern }]).to_string(),
+                &[],
+            )
+            .unwrap_err()
         };
         assert!(refused("(a{1000}){1000}").contains("entry 0"));
         assert!(refused("(?:x{0,9999}){0,9999}").contains("entry 0"));
@@ -313,7 +333,7 @@ mod tests {
         assert!(refused("a").contains("nearly everything"));
         assert!(refused("").contains("nearly everything"));
         assert!(
-            RobotList::from_json("{}")
+            RobotList::new("{}", &[])
                 .unwrap_err()
                 .contains("not a list")
         );
@@ -321,7 +341,7 @@ mod tests {
 
     #[test]
     fn matching_takes_linear_time() {
-        let list = RobotList::from_json(r#"[{"pattern": "(a+)+$x"}]"#).unwrap();
+        let list = RobotList::new(r#"[{"pattern": "(a+)+$x"}]"#, &[]).unwrap();
         let found = list.find("a".repeat(1 << 20).as_bytes());
         let robot = found.and_then(|number| list.robot(number)).unwrap();
         assert_eq!(robot.purpose, Purpose::Library, "the pattern did not match");

@@ -482,12 +482,9 @@ impl AgentIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::knowledge::RobotList;
 
     fn knowledge() -> Knowledge {
-        Knowledge {
-            robots: RobotList::from_json("[]").unwrap(),
-        }
+        Knowledge::new("[]", Vec::new()).unwrap()
     }
 
     fn record(target: &str, referrer: &str) -> Record {

@@ -17,14 +17,27 @@ use cattlegrid_core::Settings;
 use cattlegrid_core::analysis::Block;
 use cattlegrid_core::format::Format;
 use cattlegrid_core::knowledge::Knowledge;
-use cattlegrid_core::knowledge::RobotList;
+use cattlegrid_core::knowledge::Operator;
+
+/// One operator with a published list, in networks for documentation.
+fn operators() -> Vec<Operator> {
+    let facts = "name = \"Example\"\n[[robots]]\nagent = \"Examplebot\"\npurpose = \"search\"\n";
+    let mut operator = Operator::parse("example", facts).unwrap();
+    operator
+        .set_published("# date 2030-01-31\n198.51.100.0/24\n")
+        .unwrap();
+    vec![operator]
+}
 
 /// Analyses pieces of a log, each cut into blocks at these line numbers.
 fn analyze(pieces: &[&[String]], settings: Settings, format: &str, block_lines: usize) -> Report {
-    let robots =
-        RobotList::from_json(include_str!("../../../../data/crawler-user-agents.json")).unwrap();
+    let knowledge = Knowledge::new(
+        include_str!("../../../../data/crawler-user-agents.json"),
+        operators(),
+    )
+    .unwrap();
     let format = Arc::new(Format::parse(format).unwrap());
-    let mut analysis = Analysis::new(settings, Knowledge { robots }).unwrap();
+    let mut analysis = Analysis::new(settings, knowledge).unwrap();
     for (number, piece) in pieces.iter().enumerate() {
         let blocks: Vec<Block> = piece
             .chunks(block_lines)

@@ -1,0 +1,293 @@
+//! What the program knows beforehand: the list of robots, the operators' facts, and the lists that the owner has updated.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use cattlegrid_core::knowledge::Knowledge;
+use cattlegrid_core::knowledge::Operator;
+use cattlegrid_core::proxies::network;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+/// The list of robots is part of the program.
+const ROBOTS: &str = include_str!("../../../data/crawler-user-agents.json");
+
+macro_rules! operators {
+    ($($key:literal)*) => {
+        [$(($key, include_str!(concat!("../../../data/operators/", $key, ".toml")))),*]
+    };
+}
+
+/// So are the facts about operators, one file each.
+const OPERATORS: [(&str, &str); 36] = operators!("ahrefs" "amazon" "anthropic" "apple" "baidu" "bytedance" "cohere" "commoncrawl" "diffbot" "discord" "duckduckgo" "google" "huawei" "internet_archive" "linkedin" "majestic" "meta" "microsoft" "mistral" "mojeek" "moz" "naver" "openai" "perplexity" "pingdom" "pinterest" "qwant" "semrush" "seznam" "slack" "sogou" "telegram" "uptimerobot" "x" "yahoo" "yandex");
+
+/// Bytes of a list that are read.
+const LIST_BYTES_MAX: u64 = 16 << 20;
+
+/// Everything known: what is part of the program, and the published lists in the folder.
+pub(crate) fn knowledge(folder: Option<&Path>) -> anyhow::Result<Knowledge> {
+    let mut operators = operators()?;
+    if let Some(folder) = folder {
+        for operator in &mut operators {
+            load(operator, folder)?;
+        }
+    }
+    Knowledge::new(ROBOTS, operators).map_err(anyhow::Error::msg)
+}
+
+/// The operators as they are part of the program.
+pub(crate) fn operators() -> anyhow::Result<Vec<Operator>> {
+    OPERATORS
+        .iter()
+        .map(|(key, text)| {
+            Operator::parse(key, text)
+                .map_err(anyhow::Error::msg)
+                .with_context(|| format!("facts about {key}"))
+        })
+        .collect()
+}
+
+fn load(operator: &mut Operator, folder: &Path) -> anyhow::Result<()> {
+    let path = list_path(folder, &operator.key);
+    let length = match std::fs::metadata(&path) {
+        Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => {
+            return Err(error)
+                .with_context(|| format!("the list {} cannot be read", path.display()));
+        }
+    };
+    anyhow::ensure!(
+        length <= LIST_BYTES_MAX,
+        "the list {} is larger than {} MiB",
+        path.display(),
+        LIST_BYTES_MAX >> 20
+    );
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("the list {} cannot be read", path.display()))?;
+    operator
+        .set_published(&text)
+        .map_err(anyhow::Error::msg)
+        .with_context(|| {
+            format!(
+                "the list {} is refused; remove it, or make it anew with 'cattlegrid lists update'",
+                path.display()
+            )
+        })
+}
+
+/// The published list of an operator.
+pub(crate) fn list_path(folder: &Path, key: &str) -> PathBuf {
+    folder.join(format!("{key}.networks"))
+}
+
+/// Where lists are kept unless told otherwise.
+pub(crate) fn default_folder() -> Option<PathBuf> {
+    let base = std::env::var_os("XDG_DATA_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")))?;
+    Some(base.join("cattlegrid/lists"))
+}
+
+/// `lists show`
+pub(crate) fn show(folder: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    let knowledge = knowledge(folder.or_else(default_folder).as_deref())?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "operator            networks  list of     robots")?;
+    for operator in &knowledge.operators {
+        let day = operator
+            .published()
+            .map_or_else(|| "some known".to_owned(), |day| day.to_string());
+        let day = if operator.networks() == 0 {
+            "none known"
+        } else {
+            &day
+        };
+        let robots: Vec<String> = operator
+            .robots
+            .iter()
+            .map(|robot| format!("{} ({})", robot.agent, robot.purpose.name()))
+            .collect();
+        writeln!(
+            out,
+            "{:<18} {:>9}  {day:<10}  {}",
+            operator.key,
+            operator.networks(),
+            robots.join(", ")
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `lists update`: what fails leaves the list as it was.
+pub(crate) fn update(from: &[String], folder: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    let folder = folder
+        .or_else(default_folder)
+        .context("there is no folder for lists; name one with --lists")?;
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("the folder {} cannot be made", folder.display()))?;
+    let operators = operators()?;
+    let mut wanted: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for pair in from {
+        let (key, place) = pair
+            .split_once('=')
+            .with_context(|| format!("'{pair}' is not OPERATOR=FILE or OPERATOR=URL"))?;
+        anyhow::ensure!(
+            operators.iter().any(|operator| operator.key == key),
+            "there is no operator '{key}'; 'cattlegrid lists show' names them"
+        );
+        wanted.entry(key).or_default().push(place);
+    }
+    if from.is_empty() {
+        for operator in operators
+            .iter()
+            .filter(|operator| !operator.sources.is_empty())
+        {
+            let sources = operator.sources.iter().map(String::as_str).collect();
+            wanted.insert(&operator.key, sources);
+        }
+    }
+    let mut failed = false;
+    for (key, places) in wanted {
+        match update_one(key, &places, &folder) {
+            Ok(count) => writeln!(io::stdout(), "{key}: {count} networks")?,
+            Err(error) => {
+                failed = true;
+                writeln!(io::stderr(), "cattlegrid: {key} stays as it was: {error:#}")?;
+            }
+        }
+    }
+    Ok(ExitCode::from(if failed { 2 } else { 0 }))
+}
+
+fn update_one(key: &str, places: &[&str], folder: &Path) -> anyhow::Result<usize> {
+    let mut found = Vec::new();
+    let mut day = jiff::Timestamp::now().to_zoned(TimeZone::UTC).date();
+    for place in places {
+        let text = fetch(place).with_context(|| (*place).to_owned())?;
+        day = day.min(day_of(&text).unwrap_or(day));
+        found.extend(networks_in(&text).with_context(|| (*place).to_owned())?);
+    }
+    found.sort_unstable();
+    found.dedup();
+    let text = format!(
+        "# date {day}\n# from {}\n{}\n",
+        places.join(" "),
+        found.join("\n")
+    );
+    // The same check that every use of the list makes.
+    let mut operator = operators()?
+        .into_iter()
+        .find(|operator| operator.key == key)
+        .context("there is no such operator")?;
+    operator.set_published(&text).map_err(anyhow::Error::msg)?;
+    let path = list_path(folder, key);
+    let before = std::fs::read_to_string(&path).map_or(0, |text| networks_of(&text));
+    anyhow::ensure!(
+        found.len() * 4 >= before,
+        "the new list has {} networks, the one before {before}; if that is right, remove {} and try again",
+        found.len(),
+        path.display()
+    );
+    let part = folder.join(format!("{key}.{}.part", std::process::id()));
+    let written = std::fs::File::create(&part).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    written
+        .and_then(|()| std::fs::rename(&part, &path))
+        .with_context(|| format!("{} cannot be written", path.display()))
+        .inspect_err(|_| drop(std::fs::remove_file(&part)))?;
+    Ok(found.len())
+}
+
+fn networks_of(text: &str) -> usize {
+    text.lines().filter(|line| !line.starts_with('#')).count()
+}
+
+fn fetch(place: &str) -> anyhow::Result<String> {
+    if !place.starts_with("http://") && !place.starts_with("https://") {
+        let length = std::fs::metadata(place)?.len();
+        anyhow::ensure!(
+            length <= LIST_BYTES_MAX,
+            "it is larger than {} MiB",
+            LIST_BYTES_MAX >> 20
+        );
+        return Ok(std::fs::read_to_string(place)?);
+    }
+    let agent = ureq::Agent::new_with_config(
+        ureq::Agent::config_builder()
+            .timeout_global(Some(Duration::from_secs(30)))
+            .build(),
+    );
+    let mut answer = agent.get(place).call()?;
+    Ok(answer
+        .body_mut()
+        .with_config()
+        .limit(LIST_BYTES_MAX)
+        .read_to_string()?)
+}
+
+/// The networks of a published list: JSON in which they stand as texts, or a text with one on each line.
+fn networks_in(text: &str) -> anyhow::Result<Vec<String>> {
+    let mut found = Vec::new();
+    match serde_json::from_str::<Value>(text) {
+        Ok(json) => collect(&json, &mut found),
+        Err(_) => {
+            for (number, line) in text.lines().enumerate() {
+                let line = line.split('#').next().unwrap_or_default().trim();
+                if !line.is_empty() {
+                    let network = network(line)
+                        .map_err(anyhow::Error::msg)
+                        .with_context(|| format!("line {}", number + 1))?;
+                    found.push(network.to_string());
+                }
+            }
+        }
+    }
+    anyhow::ensure!(!found.is_empty(), "it holds no networks");
+    Ok(found)
+}
+
+/// The day a list gives for itself: `# date 2030-01-31`, or the creation time in JSON.
+fn day_of(text: &str) -> Option<Date> {
+    let written = text.lines().find_map(|line| line.strip_prefix("# date "));
+    if let Some(day) = written {
+        return day.trim().parse().ok();
+    }
+    let json: Value = serde_json::from_str(text).ok()?;
+    let day = json["creationTime"].as_str()?;
+    day.get(..10)?.parse().ok()
+}
+
+fn collect(json: &Value, found: &mut Vec<String>) {
+    match json {
+        Value::String(text) => found.extend(network(text).ok().map(|network| network.to_string())),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+        Value::Object(items) => items.values().for_each(|item| collect(item, found)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_facts_is_part_of_the_program() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/operators");
+        let files = std::fs::read_dir(folder)
+            .expect("the folder of facts")
+            .count();
+        assert_eq!(files, OPERATORS.len());
+        assert!(knowledge(None).is_ok());
+    }
+}

@@ -1,0 +1,218 @@
+//! Published networks: fetched, checked, kept, and what they prove.
+
+use std::io::Read;
+use std::io::Write;
+use std::net::TcpListener;
+use std::process::Command;
+use std::process::Output;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::LINE;
+use crate::real_logs::data;
+use crate::stderr;
+use crate::stdout;
+use crate::write;
+
+const GOOGLEBOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
+
+fn run(folder: &TempDir, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+        .args(arguments)
+        .env("CATTLEGRID_LISTS", folder.path().join("lists"))
+        .output()
+        .unwrap()
+}
+
+/// Kind and deciding rule of each source.
+fn verdicts(folder: &TempDir, log: &str) -> Vec<(String, String, String)> {
+    let output = run(
+        folder,
+        &["analyze", "--json", "-", "--min-requests", "1", log],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or("none").to_owned();
+    let mut verdicts: Vec<_> = json["sources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|source| {
+            (
+                text(&source["source"]),
+                text(&source["kind"]),
+                text(&source["decided_by"]),
+            )
+        })
+        .collect();
+    verdicts.sort();
+    verdicts
+}
+
+#[test]
+fn a_published_list_proves_and_disproves() {
+    let folder = TempDir::new().unwrap();
+    let today = jiff::Timestamp::now().strftime("%d/%b/%Y").to_string();
+    let lines: String = ["192.0.2.7", "203.0.113.9"]
+        .map(|source| {
+            LINE.replace("192.0.2.1", source)
+                .replace("01/Jan/2030", &today)
+                .replace("Mozilla/5.0", GOOGLEBOT)
+                + "\n"
+        })
+        .concat();
+    let log = write(folder.path(), "access.log", lines.as_bytes());
+    let open = ("declared_robot".to_owned(), "none".to_owned());
+    for (_, kind, rule) in verdicts(&folder, &log) {
+        assert_eq!((rule, kind), open.clone());
+    }
+    let list = write(
+        folder.path(),
+        "googlebot.json",
+        br#"{"creationTime":"2030-01-01T00:00:00","prefixes":[{"ipv4Prefix":"192.0.2.0/27"},{"ipv6Prefix":"2001:db8:1::/64"}]}"#,
+    );
+    let output = run(&folder, &["lists", "update", &format!("google={list}")]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "google: 2 networks\n");
+    let rule = "claimed_operator".to_owned();
+    assert_eq!(
+        verdicts(&folder, &log),
+        [
+            (
+                "192.0.2.7".to_owned(),
+                "legitimate".to_owned(),
+                rule.clone()
+            ),
+            ("203.0.113.9".to_owned(), "masquerading".to_owned(), rule),
+        ]
+    );
+    let shown = stdout(&run(&folder, &["lists", "show"]));
+    assert!(
+        shown.contains("Googlebot (search engine)") && shown.contains("ClaudeBot (AI training)"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_bad_list_leaves_the_one_before() {
+    let folder = TempDir::new().unwrap();
+    let many: String = (0..100)
+        .map(|number| format!("198.51.100.{number}\n"))
+        .collect();
+    let good = write(folder.path(), "good.txt", many.as_bytes());
+    assert!(
+        run(&folder, &["lists", "update", &format!("openai={good}")])
+            .status
+            .success()
+    );
+    let kept = std::fs::read(folder.path().join("lists/openai.networks")).unwrap();
+    for (name, bytes, message) in [
+        ("all.txt", &b"0.0.0.0/0\n"[..], "larger than any operator's"),
+        ("nothing.json", b"{}", "it holds no networks"),
+        (
+            "page.html",
+            b"<html>sign in</html>",
+            "is neither an address nor a network",
+        ),
+        (
+            "short.txt",
+            b"198.51.100.1\n",
+            "the new list has 1 networks, the one before 100",
+        ),
+    ] {
+        let path = write(folder.path(), name, bytes);
+        let output = run(&folder, &["lists", "update", &format!("openai={path}")]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(message), "{}", stderr(&output));
+        assert_eq!(
+            std::fs::read(folder.path().join("lists/openai.networks")).unwrap(),
+            kept
+        );
+    }
+    let output = run(&folder, &["lists", "update", "nobody=x"]);
+    assert!(stderr(&output).contains("there is no operator 'nobody'"));
+    // A list that was damaged on the disk is refused by name, not ignored.
+    std::fs::write(
+        folder.path().join("lists/openai.networks"),
+        b"# date 2030-01-01\n::/0\n",
+    )
+    .unwrap();
+    let log = write(folder.path(), "access.log", LINE.as_bytes());
+    let output = run(&folder, &["analyze", &log]);
+    assert!(
+        stderr(&output).contains("openai.networks is refused"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn lists_are_fetched_over_http() {
+    let folder = TempDir::new().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 1024];
+        let length = stream.read(&mut request).unwrap();
+        assert!(request[..length].starts_with(b"GET /list.json HTTP/1.1\r\n"));
+        let body = r#"{"prefixes":[{"ipv4Prefix":"192.0.2.0/24"}]}"#;
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        stream.write_all((head + body).as_bytes()).unwrap();
+    });
+    let output = run(
+        &folder,
+        &[
+            "lists",
+            "update",
+            &format!("google=http://{address}/list.json"),
+        ],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    server.join().unwrap();
+    let gone = run(
+        &folder,
+        &[
+            "lists",
+            "update",
+            &format!("google=http://{address}/list.json"),
+        ],
+    );
+    assert!(gone.status.code() == Some(2) && stderr(&gone).contains("google stays as it was"));
+}
+
+#[test]
+fn real_ranges_of_several_years_are_read() {
+    let Some(data) = data(1) else { return };
+    let folder = TempDir::new().unwrap();
+    let ranges = data.join("lists/ip/ipranges_2026-08-16");
+    let from: Vec<String> = [
+        ("google", "googlebot"),
+        ("microsoft", "bing"),
+        ("openai", "openai"),
+        ("perplexity", "perplexity"),
+    ]
+    .iter()
+    .map(|(key, name)| {
+        format!(
+            "{key}={}",
+            ranges.join(format!("{name}_ipv4_merged.txt")).display()
+        )
+    })
+    .collect();
+    let arguments: Vec<&str> = ["lists", "update"]
+        .into_iter()
+        .chain(from.iter().map(String::as_str))
+        .collect();
+    let output = run(&folder, &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(
+        stdout(&output).contains("google: 41 networks"),
+        "{}",
+        stdout(&output)
+    );
+}
