@@ -9,6 +9,7 @@ use anyhow::Context;
 use cattlegrid_core::Report;
 use cattlegrid_core::verdict::Class;
 use cattlegrid_report::TextOptions;
+use cattlegrid_report::write_html;
 use cattlegrid_report::write_json;
 use cattlegrid_report::write_text;
 
@@ -38,8 +39,11 @@ fn write(report: &Report, arguments: &AnalyzeArgs, pieces: Vec<String>) -> anyho
     let to_stdout = arguments.json.as_deref() == Some(Path::new("-"));
     match &arguments.json {
         Some(_) if to_stdout => write_json(report, &mut io::stdout().lock())?,
-        Some(path) => write_file(report, path)?,
+        Some(path) => write_file(path, |file| write_json(report, file))?,
         None => {}
+    }
+    if let Some(path) = &arguments.html {
+        write_file(path, |file| write_html(report, file))?;
     }
     if arguments.log.quiet || to_stdout {
         return Ok(());
@@ -54,7 +58,7 @@ fn write(report: &Report, arguments: &AnalyzeArgs, pieces: Vec<String>) -> anyho
 }
 
 /// A report is whole or not there: it takes its name only once it lies on the disk.
-fn write_file(report: &Report, path: &Path) -> anyhow::Result<()> {
+fn write_file(path: &Path, fill: impl Fn(&mut File) -> io::Result<()>) -> anyhow::Result<()> {
     let failed = || format!("{} cannot be written", path.display());
     // A device or a pipe has no half-written state to hide, and must not be replaced by a file.
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
@@ -62,13 +66,13 @@ fn write_file(report: &Report, path: &Path) -> anyhow::Result<()> {
             .write(true)
             .open(path)
             .with_context(failed)?;
-        return write_json(report, &mut file).with_context(failed);
+        return fill(&mut file).with_context(failed);
     }
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = Path::new(&name);
     let written = File::create(part).and_then(|mut file| {
-        write_json(report, &mut file)?;
+        fill(&mut file)?;
         file.sync_all()
     });
     written

@@ -69,6 +69,9 @@ pub(crate) struct AnalyzeArgs {
     /// Write the whole report as JSON to a file, or to standard output with - (then without the summary)
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<PathBuf>,
+    /// Write the report as one HTML page that needs nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// List users, and sources without any evidence, from this many requests on [default: 100]
     #[arg(long, value_name = "N")]
     pub(crate) min_requests: Option<u64>,

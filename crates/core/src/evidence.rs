@@ -120,12 +120,18 @@ pub struct Context<'a> {
 impl<'a> Context<'a> {
     /// The robot that most of the source's requests name.
     pub fn robot(&self, profile: &Profile) -> Option<&'a Robot> {
-        let top = profile
-            .agents
-            .top()
-            .and_then(|agent| self.agents.robot(agent));
-        top.or(profile.robot.checked_sub(1))
-            .and_then(|number| self.knowledge.robots.robot(number))
+        self.knowledge.robots.robot(self.robot_number(profile)?)
+    }
+
+    /// Its number in the list.
+    pub fn robot_number(&self, profile: &Profile) -> Option<u16> {
+        // Most sources name none, and need no look at the agents.
+        let first = profile.robot.checked_sub(1)?;
+        let top = profile.agents.top();
+        Some(
+            top.and_then(|agent| self.agents.robot(agent))
+                .unwrap_or(first),
+        )
     }
 
     /// Whether the source is the robot it names. `None` where nobody is known to run that robot.

@@ -1,6 +1,9 @@
 //! The result of an analysis as one plain value. It names no file, thread or duration: equal input gives an equal report.
 
+use std::collections::BTreeMap;
+
 use crate::format::Skip;
+use crate::knowledge::Purpose;
 use crate::verdict::Cause;
 use crate::verdict::Class;
 use crate::verdict::Evidence;
@@ -24,10 +27,103 @@ pub struct Report {
     pub mixed: u64,
     /// Fields the log does not have, that rules would use.
     pub not_logged: Vec<&'static str>,
+    /// Requests over time.
+    pub timeline: Timeline,
+    /// Robots that name themselves, by what they come for.
+    pub purposes: BTreeMap<Purpose, Totals>,
     /// Sources worth listing, most requests first.
     pub sources: Vec<SourceReport>,
     /// Requests from which users and sources without any evidence are listed.
     pub min_requests: u64,
+}
+
+/// Requests over time, by what sent them.
+#[derive(Debug, Clone, Default)]
+pub struct Timeline {
+    /// When the first step begins.
+    pub start: u32,
+    /// Seconds of a step: half hours, or more in a long log.
+    pub step: u32,
+    /// Requests of each step, in the order of [`Band::ALL`].
+    pub bands: [Vec<u64>; Band::ALL.len()],
+}
+
+/// A part of the traffic in the timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Band {
+    /// People.
+    People,
+    /// What could not be judged.
+    Undecided,
+    /// Monitors, previews, feed readers, proxies.
+    Automated,
+    /// Crawlers that are proven to be who they say.
+    Legitimate,
+    /// Crawlers that name a search engine, unproven.
+    Unproven,
+    /// Crawlers that nobody asked for.
+    Unauthorized,
+    /// Crawlers under a browser's agent or a false name.
+    Masquerading,
+}
+
+impl Band {
+    /// All bands, from the bottom of a chart to its top.
+    pub const ALL: [Band; 7] = [
+        Band::People,
+        Band::Undecided,
+        Band::Automated,
+        Band::Legitimate,
+        Band::Unproven,
+        Band::Unauthorized,
+        Band::Masquerading,
+    ];
+
+    /// The band of a verdict.
+    pub fn of(class: Class, kind: Option<Kind>) -> Band {
+        match (class, kind) {
+            (Class::User, _) => Band::People,
+            (Class::Undecided, _) => Band::Undecided,
+            (Class::Automated, _) => Band::Automated,
+            (Class::Crawler, Some(Kind::Legitimate)) => Band::Legitimate,
+            (Class::Crawler, Some(Kind::Unauthorized)) => Band::Unauthorized,
+            (Class::Crawler, Some(Kind::Masquerading)) => Band::Masquerading,
+            (Class::Crawler, None) => Band::Unproven,
+        }
+    }
+
+    /// What to call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Band::People => "people",
+            Band::Undecided => "undecided",
+            Band::Automated => "automated",
+            Band::Legitimate => "crawlers, legitimate",
+            Band::Unproven => "crawlers, unproven search engines",
+            Band::Unauthorized => "crawlers, unauthorized",
+            Band::Masquerading => "crawlers, masquerading",
+        }
+    }
+}
+
+impl Timeline {
+    /// The step for a span of seconds: at most about five thousand steps in all.
+    pub fn step_for(seconds: u32) -> u32 {
+        match seconds / 86_400 {
+            0..=90 => 1800,
+            91..=1000 => 6 * 3600,
+            _ => 86_400,
+        }
+    }
+
+    /// Adds another part of the same log.
+    pub fn absorb(&mut self, other: &Timeline) {
+        for (mine, theirs) in self.bands.iter_mut().zip(&other.bands) {
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                *mine += theirs;
+            }
+        }
+    }
 }
 
 /// Lines of the log.
@@ -109,6 +205,10 @@ pub struct SourceReport {
     pub agent: Option<String>,
     /// How many agents it used in its busiest window.
     pub agents: usize,
+    /// The robot it names itself as.
+    pub robot: Option<RobotReport>,
+    /// Requests in each of [`CURVE_STEPS`] parts of the log's span; empty for a source with few requests.
+    pub curve: Vec<u32>,
     /// What it is: the class of the latest window that was decided.
     pub class: Class,
     /// What kind of crawler.
@@ -125,6 +225,20 @@ pub struct SourceReport {
     pub cause: Option<Cause>,
     /// One verdict for each window it was seen in.
     pub windows: Vec<WindowReport>,
+}
+
+/// Parts of the log's span in a source's curve.
+pub const CURVE_STEPS: usize = 48;
+
+/// A robot that a source names itself as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RobotReport {
+    /// Its name.
+    pub name: String,
+    /// What it comes for.
+    pub purpose: Purpose,
+    /// Who runs it.
+    pub operator: Option<String>,
 }
 
 /// A source's verdict in one window.

@@ -275,15 +275,7 @@ pub fn judge(
         };
         verdict.kind = declared_kind(profile, context, verdict.class);
         verdict.decibans = weight;
-        let is_checked = verdict
-            .evidence
-            .iter()
-            .any(|item| item.detector == "claimed_operator");
-        verdict.decided_by = Some(if is_checked {
-            "claimed_operator"
-        } else {
-            "declared_robot"
-        });
+        verdict.decided_by = Some(naming_rule(&verdict.evidence));
     } else if headers >= weights.crawler_from {
         verdict.class = Class::Crawler;
         verdict.kind = Some(if profile.browsers > profile.agents_logged / 2 {
@@ -299,6 +291,15 @@ pub fn judge(
         verdict.cause = Some(cause(&verdict.evidence, &ballots));
     }
     verdict
+}
+
+/// Which rule decided about a source that names itself: the check of its name, where there was one.
+fn naming_rule(evidence: &[Evidence]) -> &'static str {
+    let names = ["claimed_operator", "declared_robot"];
+    names
+        .into_iter()
+        .find(|name| evidence.iter().any(|item| item.detector == *name))
+        .unwrap_or("declared_robot")
 }
 
 /// What a robot is that names itself: a name alone proves nothing, and search engines are left without a kind until their

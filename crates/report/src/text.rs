@@ -11,7 +11,11 @@ use cattlegrid_core::text::printable;
 use cattlegrid_core::text::shorten;
 use cattlegrid_core::verdict::Cause;
 use cattlegrid_core::verdict::Class;
-use jiff::Timestamp;
+
+use crate::words::count;
+use crate::words::minute;
+use crate::words::share;
+use crate::words::size;
 
 /// How much is shown.
 #[derive(Debug, Clone)]
@@ -243,61 +247,4 @@ fn left_out(report: &Report, options: &TextOptions, page: &mut String) -> std::f
         )?;
     }
     Ok(())
-}
-
-/// A number with separators.
-fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-fn share(part: u64, whole: u64) -> String {
-    if whole == 0 {
-        String::new()
-    } else {
-        format!("{:.1} %", 100.0 * part as f64 / whole as f64)
-    }
-}
-
-fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
-    let mut size = bytes as f64;
-    let mut unit = 0;
-    while size >= 1000.0 && unit + 1 < UNITS.len() {
-        size /= 1000.0;
-        unit += 1;
-    }
-    format!("{size:.1} {}", UNITS[unit])
-}
-
-fn minute(seconds: u32) -> String {
-    Timestamp::from_second(i64::from(seconds)).map_or_else(
-        |_| String::new(),
-        |time| time.strftime("%Y-%m-%d %H:%M").to_string(),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_easy_to_read() {
-        assert_eq!(
-            [count(0), count(999), count(1000), count(1_234_567)],
-            ["0", "999", "1,000", "1,234,567"]
-        );
-        assert_eq!(
-            [size(999), size(1000), size(2_500_000_000)],
-            ["999.0 B", "1.0 KB", "2.5 GB"]
-        );
-        assert_eq!(share(1, 3), "33.3 %");
-    }
 }

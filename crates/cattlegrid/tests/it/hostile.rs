@@ -176,7 +176,8 @@ fn h036_many_sources_agents_and_tokens_stay_bounded() {
     }
     let (output, peak) = run_with_flood(&["analyze", "-q", "-"], log.into_bytes(), 4);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(peak < 200, "{peak} MiB for 60,000 sources");
+    // All of them are listed, as programs on no list: about two kilobytes each, beside the texts of their agents.
+    assert!(peak < 256, "{peak} MiB for 60,000 sources");
 }
 
 #[test]

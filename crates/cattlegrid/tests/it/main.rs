@@ -5,6 +5,7 @@
     reason = "tests read files and stop at the first surprise"
 )]
 
+mod browser;
 mod cli;
 mod determinism;
 mod formats;

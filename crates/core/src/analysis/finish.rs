@@ -7,11 +7,18 @@ use rayon::prelude::*;
 use super::Analysis;
 use crate::evidence::Context;
 use crate::knowledge::Knowledge;
+use crate::knowledge::Purpose;
+use crate::knowledge::Robot;
 use crate::profile::AgentBook;
 use crate::profile::AgentIndex;
+use crate::profile::BIN_SECONDS;
 use crate::profile::Profile;
+use crate::report::Band;
+use crate::report::CURVE_STEPS;
 use crate::report::Report;
+use crate::report::RobotReport;
 use crate::report::SourceReport;
+use crate::report::Timeline;
 use crate::report::Totals;
 use crate::report::WindowReport;
 use crate::request::Source;
@@ -56,6 +63,7 @@ pub(super) fn finish(mut analysis: Analysis) -> Report {
         .max()
         .unwrap_or_default();
     report.span = Some((first, last));
+    report.timeline = timeline(first, last);
     report.not_logged = not_logged(&sites);
     let court = Court {
         settings: &analysis.settings,
@@ -64,6 +72,7 @@ pub(super) fn finish(mut analysis: Analysis) -> Report {
         sites: &sites,
         clock: &clock,
         tokens: &analysis.tokens,
+        span: (first, last),
     };
     let parts: Vec<Part> = analysis
         .tables
@@ -83,6 +92,18 @@ pub(super) fn finish(mut analysis: Analysis) -> Report {
     });
     report.sources = sources.into_iter().map(|(_, report)| report).collect();
     report
+}
+
+/// A timeline without requests.
+fn timeline(first: u32, last: u32) -> Timeline {
+    let step = Timeline::step_for(last - first);
+    let start = first - first % step;
+    let steps = (last - start) as usize / step as usize + 1;
+    Timeline {
+        start,
+        step,
+        bands: std::array::from_fn(|_| vec![0; steps]),
+    }
 }
 
 /// Fields that no line of the log has, of those that rules use.
@@ -128,7 +149,11 @@ struct Part {
     totals: [Totals; 4],
     undecided: [Totals; 4],
     mixed: u64,
+    timeline: Timeline,
+    purposes: BTreeMap<Purpose, Totals>,
     sources: Vec<(Source, SourceReport)>,
+    /// Busy half hours of the source that is being judged: when they begin, and their requests.
+    busy: Vec<(u32, u32)>,
 }
 
 impl Part {
@@ -140,9 +165,16 @@ impl Part {
             mine.absorb(theirs);
         }
         report.mixed += self.mixed;
+        report.timeline.absorb(&self.timeline);
+        for (purpose, totals) in self.purposes {
+            report.purposes.entry(purpose).or_default().absorb(totals);
+        }
         sources.extend(self.sources);
     }
 }
+
+/// Requests from which a source has a curve.
+const CURVE_REQUESTS_MIN: u64 = 20;
 
 /// Everything a judgement needs.
 struct Court<'a> {
@@ -152,17 +184,28 @@ struct Court<'a> {
     sites: &'a BTreeMap<u32, Site>,
     clock: &'a Clock,
     tokens: &'a BTreeMap<u64, Box<[u8]>>,
+    /// The first request and the last.
+    span: (u32, u32),
 }
 
 impl Court<'_> {
     fn judge_table(&self, table: &Table) -> Part {
-        let mut part = Part::default();
+        let mut part = Part {
+            timeline: timeline(self.span.0, self.span.1),
+            ..Part::default()
+        };
         let mut trials = Vec::new();
         table.for_each_source(self.clock, |source, windows| {
             trials.clear();
-            trials.extend(
-                windows.map(|(window, profile)| self.judge_window(source, window, profile)),
-            );
+            part.busy.clear();
+            for (window, profile) in windows {
+                let start = self.clock.span(window).0;
+                profile.bins.for_each(|bin, count| {
+                    part.busy
+                        .push((start + u32::from(bin) * BIN_SECONDS, count));
+                });
+                trials.push(self.judge_window(source, window, profile));
+            }
             self.close(source, &mut trials, &mut part);
         });
         part
@@ -193,6 +236,7 @@ impl Court<'_> {
             seen: (profile.first_seen, profile.last_seen),
             agent: profile.agents.top(),
             agents: profile.agents.count(),
+            robot: context.robot_number(profile),
         }
     }
 
@@ -222,6 +266,21 @@ impl Court<'_> {
         }
         let mixed = trials.iter().any(|trial| trial.verdict.mixed);
         part.mixed += u64::from(mixed);
+        let band = &mut part.timeline.bands[Band::of(verdict.class, verdict.kind) as usize];
+        for (time, count) in &part.busy {
+            // A half hour may begin before the first request.
+            let at = time.saturating_sub(part.timeline.start) / part.timeline.step;
+            if let Some(step) = band.get_mut(at as usize) {
+                *step += u64::from(*count);
+            }
+        }
+        let robot = self.robot(&trials[decisive]);
+        if let Some(robot) = robot {
+            part.purposes
+                .entry(robot.purpose)
+                .or_default()
+                .absorb(totals);
+        }
         let has_evidence = trials
             .iter()
             .any(|trial| !trial.verdict.evidence.is_empty());
@@ -230,7 +289,12 @@ impl Court<'_> {
         if is_listed {
             part.sources.push((
                 source,
-                self.describe(source, trials, decisive, totals, mixed),
+                SourceReport {
+                    mixed,
+                    curve: self.curve(&part.busy, totals.requests),
+                    robot: robot.map(|robot| self.describe_robot(robot)),
+                    ..self.describe(source, trials, decisive, totals)
+                },
             ));
         }
     }
@@ -241,7 +305,6 @@ impl Court<'_> {
         trials: &mut Vec<Trial>,
         decisive: usize,
         totals: Totals,
-        mixed: bool,
     ) -> SourceReport {
         let busiest = trials.iter().max_by_key(|trial| trial.totals.requests);
         let agent = busiest
@@ -278,10 +341,48 @@ impl Court<'_> {
             confidence: verdict.confidence(),
             decided_by: verdict.decided_by,
             evidence: verdict.evidence,
-            mixed,
+            mixed: false,
             cause: verdict.cause,
             windows,
+            robot: None,
+            curve: Vec::new(),
         }
+    }
+
+    /// The robot that decided a trial by its name.
+    fn robot(&self, trial: &Trial) -> Option<&Robot> {
+        let by_name = ["declared_robot", "claimed_operator"];
+        trial
+            .verdict
+            .decided_by
+            .filter(|rule| by_name.contains(rule))?;
+        self.knowledge.robots.robot(trial.robot?)
+    }
+
+    fn describe_robot(&self, robot: &Robot) -> RobotReport {
+        RobotReport {
+            name: robot.name.clone(),
+            purpose: robot.purpose,
+            operator: self
+                .knowledge
+                .operator(robot)
+                .map(|operator| operator.name.clone()),
+        }
+    }
+
+    /// The shape of a source's traffic over the log's span, where there is enough of it to have one.
+    fn curve(&self, busy: &[(u32, u32)], requests: u64) -> Vec<u32> {
+        if requests < CURVE_REQUESTS_MIN {
+            return Vec::new();
+        }
+        let (first, last) = self.span;
+        let step = (last - first) / CURVE_STEPS as u32 + 1;
+        let mut curve = vec![0_u32; CURVE_STEPS];
+        for (time, count) in busy {
+            let at = (time.saturating_sub(first) / step) as usize;
+            curve[at.min(CURVE_STEPS - 1)] += count;
+        }
+        curve
     }
 
     fn describe_window(&self, trial: &Trial) -> WindowReport {
@@ -318,4 +419,6 @@ struct Trial {
     seen: (u32, u32),
     agent: Option<u32>,
     agents: usize,
+    /// The robot that most of its requests name.
+    robot: Option<u16>,
 }

@@ -94,20 +94,12 @@ impl RobotList {
                 entries.len()
             ));
         }
-        let (mut robots, mut texts, mut name_owner) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut patterns, mut pattern_owner) = (Vec::new(), Vec::new());
         // Operators come first: of several matches the first of the list counts.
-        for (operator, facts) in operators.iter().enumerate() {
-            for robot in &facts.robots {
-                texts.push(robot.agent.clone());
-                name_owner.push(robots.len() as u16);
-                robots.push(Robot {
-                    name: display_name(&robot.agent),
-                    purpose: robot.purpose,
-                    operator: Some(operator as u16),
-                });
-            }
-        }
+        let mut robots = own_robots(operators);
+        let own = operators.iter().flat_map(|operator| &operator.robots);
+        let mut texts: Vec<String> = own.map(|robot| robot.agent.clone()).collect();
+        let mut name_owner: Vec<u16> = (0..robots.len() as u16).collect();
+        let (mut patterns, mut pattern_owner) = (Vec::new(), Vec::new());
         for entry in entries
             .iter()
             .filter(|entry| !HITS_BROWSERS.contains(&entry.pattern.as_str()))
@@ -204,6 +196,20 @@ impl RobotList {
     pub fn is_empty(&self) -> bool {
         self.robots.is_empty()
     }
+}
+
+/// The robots of the operators, in their order.
+fn own_robots(operators: &[Operator]) -> Vec<Robot> {
+    (0..)
+        .zip(operators)
+        .flat_map(|(number, operator)| {
+            operator.robots.iter().map(move |robot| Robot {
+                name: display_name(&robot.agent),
+                purpose: robot.purpose,
+                operator: Some(number),
+            })
+        })
+        .collect()
 }
 
 fn compile(patterns: &[&str]) -> Result<RegexSet, regex::Error> {

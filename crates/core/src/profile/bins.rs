@@ -61,6 +61,23 @@ impl Bins {
         }
     }
 
+    /// Goes through the busy bins.
+    pub fn for_each(&self, mut visit: impl FnMut(u16, u32)) {
+        match self {
+            Bins::Sparse(list) => list
+                .iter()
+                .for_each(|(bin, count)| visit(*bin, u32::from(*count))),
+            Bins::Bytes(counts) => (0..)
+                .zip(counts.iter())
+                .filter(|(_, count)| **count > 0)
+                .for_each(|(bin, count)| visit(bin, u32::from(*count))),
+            Bins::Words(counts) => (0..)
+                .zip(counts.iter())
+                .filter(|(_, count)| **count > 0)
+                .for_each(|(bin, count)| visit(bin, *count)),
+        }
+    }
+
     fn widened(&self, length: usize) -> Bins {
         let counts = self.dense(length);
         match counts
