@@ -19,6 +19,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Read access logs and say which sources are crawlers, and why
     Analyze(Box<AnalyzeArgs>),
+    /// Show everything about one source: verdict, evidence, silent rules, numbers, its traffic over time, its lines
+    Inspect(Box<InspectArgs>),
     /// Explain a detector: what it looks at, when it is wrong, its settings
     Explain {
         /// The detector's name; without one, all are listed
@@ -81,6 +83,14 @@ pub(crate) struct AnalyzeArgs {
     /// Exit with status 1 if there is a source of this class
     #[arg(long, value_name = "CLASS", value_enum)]
     pub(crate) fail_on: Option<FailOn>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// The source as 'analyze' prints it: an address, an IPv6 /64 network, or a name
+    pub(crate) source: String,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 /// What all commands that read logs have in common.

@@ -3,6 +3,7 @@
 mod analyze;
 mod cli;
 mod explain;
+mod inspect;
 mod lists;
 mod logs;
 
@@ -19,6 +20,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let outcome = match cli::Cli::parse().command {
         cli::Command::Analyze(arguments) => analyze::run(&arguments),
+        cli::Command::Inspect(arguments) => inspect::run(&arguments),
         cli::Command::Explain { detector } => explain::run(detector.as_deref()),
         cli::Command::Lists { command } => match command {
             cli::ListsCommand::Update { from, lists } => lists::update(&from, lists),

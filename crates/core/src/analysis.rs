@@ -18,6 +18,7 @@ use crate::knowledge::Knowledge;
 use crate::profile::Lens;
 use crate::report::Lines;
 use crate::report::Report;
+use crate::request::Source;
 use crate::table::Clock;
 use crate::table::Table;
 use parse::Means;
@@ -68,14 +69,20 @@ pub struct Analysis {
     /// The piece whose header has changed, and its format since.
     header: Option<(u32, Arc<Format>)>,
     tokens: BTreeMap<u64, Box<[u8]>>,
+    /// The source that is looked at closely, and its first lines.
+    focus: Option<Source>,
+    examples: Vec<Vec<u8>>,
 }
 
 impl Analysis {
     /// An analysis that has seen nothing yet.
     pub fn new(settings: Settings, knowledge: Knowledge) -> Result<Analysis, String> {
         let hasher = RandomState::default();
+        let lens = Lens::new(settings.hash_key, &settings.listings)?;
         Ok(Analysis {
-            lens: Lens::new(settings.hash_key, &settings.listings)?,
+            focus: settings.focus.as_deref().map(|name| lens.source(name)),
+            examples: Vec::new(),
+            lens,
             tables: (0..TABLES).map(|_| Table::new(hasher.clone())).collect(),
             stitcher: Stitcher::new(settings.time_jump_seconds),
             parsers: Mutex::default(),
@@ -100,6 +107,7 @@ impl Analysis {
             knowledge: &self.knowledge,
             hasher: &self.hasher,
             settings: &self.settings,
+            focus: self.focus,
         };
         let mut parsed: Vec<Parsed> = blocks
             .par_iter()
@@ -120,6 +128,8 @@ impl Analysis {
             }
             parsed.count_lines(block, self.piece.1, &mut self.lines);
             self.tokens.extend(parsed.tokens.drain(..));
+            self.examples.append(&mut parsed.examples);
+            self.examples.truncate(parse::EXAMPLES_MAX);
             self.stitcher.stitch(block.piece, parsed, &mut self.lines);
         }
         self.fold(&parsed);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::evidence::Outcome;
 use crate::format::Skip;
 use crate::knowledge::Purpose;
 use crate::verdict::Cause;
@@ -35,6 +36,32 @@ pub struct Report {
     pub sources: Vec<SourceReport>,
     /// Requests from which users and sources without any evidence are listed.
     pub min_requests: u64,
+    /// Everything about the source that was looked at closely.
+    pub inspection: Option<Inspection>,
+}
+
+/// Everything about one source.
+#[derive(Debug, Clone)]
+pub struct Inspection {
+    /// Its verdict.
+    pub source: SourceReport,
+    /// What each rule said and what was counted, for each window.
+    pub windows: Vec<WindowInspection>,
+    /// Its first lines in the log.
+    pub lines: Vec<Vec<u8>>,
+}
+
+/// One window of a source that was looked at closely.
+#[derive(Debug, Clone)]
+pub struct WindowInspection {
+    /// First second of the window.
+    pub start: u32,
+    /// What each rule said, in the order of their names.
+    pub outcomes: Vec<(&'static str, Outcome)>,
+    /// What was counted.
+    pub numbers: Vec<(&'static str, u64)>,
+    /// Requests of each half hour.
+    pub series: Vec<u32>,
 }
 
 /// Requests over time, by what sent them.

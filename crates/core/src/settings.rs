@@ -49,6 +49,8 @@ pub struct Settings {
     pub weights: Weights,
     /// How the log's fields are taken.
     pub reading: Reading,
+    /// A source that is looked at closely: an address, a network or a token as the log has it.
+    pub focus: Option<String>,
 }
 
 /// How the log's fields are taken.
@@ -154,6 +156,7 @@ impl Settings {
             detectors,
             weights: Weights::default(),
             reading: Reading::default(),
+            focus: None,
         })
     }
 

@@ -1,11 +1,13 @@
 //! A [`cattlegrid_core::Report`] for people and for programs.
 
 mod html;
+mod inspect;
 mod json;
 mod text;
 mod words;
 
 pub use html::write_html;
+pub use inspect::write_inspection;
 pub use json::write_json;
 pub use text::TextOptions;
 pub use text::write_text;

@@ -262,3 +262,35 @@ fn to_json(line: &str) -> String {
     })
     .to_string()
 }
+
+#[test]
+fn inspect_tells_everything_about_one_source() {
+    let output = run(&["inspect", "203.0.113.66", EXAMPLE]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    for part in [
+        "203.0.113.66: crawler, masquerading, 99 % sure, decided by headers",
+        "suspicious_sequence  it went through pages in ascending order",
+        "ignored_cookies      silent: the session cookie is not logged",
+        "353  page requests",
+        "two days a row",
+        "203.0.113.66 - - [07/Jan/2030",
+    ] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+    // People with few requests are not listed by 'analyze', but can be inspected; an IPv6 address means its network.
+    let (_folder, path) = file(LINE.replace("192.0.2.1", "2001:db8::5").as_bytes());
+    let output = run(&["inspect", "2001:db8::17", &path]);
+    assert!(
+        stdout(&output).starts_with("2001:db8::/64: "),
+        "{}",
+        stdout(&output)
+    );
+    let output = run(&["inspect", "192.0.2.99", &path]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("there is no request from 192.0.2.99"),
+        "{}",
+        stderr(&output)
+    );
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::Analysis;
+use crate::detectors::SPECS;
 use crate::evidence::Context;
 use crate::knowledge::Knowledge;
 use crate::knowledge::Purpose;
@@ -15,11 +16,13 @@ use crate::profile::BIN_SECONDS;
 use crate::profile::Profile;
 use crate::report::Band;
 use crate::report::CURVE_STEPS;
+use crate::report::Inspection;
 use crate::report::Report;
 use crate::report::RobotReport;
 use crate::report::SourceReport;
 use crate::report::Timeline;
 use crate::report::Totals;
+use crate::report::WindowInspection;
 use crate::report::WindowReport;
 use crate::request::Source;
 use crate::request::SourceKind;
@@ -73,6 +76,7 @@ pub(super) fn finish(mut analysis: Analysis) -> Report {
         clock: &clock,
         tokens: &analysis.tokens,
         span: (first, last),
+        focus: analysis.focus,
     };
     let parts: Vec<Part> = analysis
         .tables
@@ -90,6 +94,9 @@ pub(super) fn finish(mut analysis: Analysis) -> Report {
             .then_with(|| a.source.cmp(&b.source))
             .then_with(|| source_a.cmp(source_b))
     });
+    if let Some(inspection) = &mut report.inspection {
+        inspection.lines = std::mem::take(&mut analysis.examples);
+    }
     report.sources = sources.into_iter().map(|(_, report)| report).collect();
     report
 }
@@ -152,6 +159,9 @@ struct Part {
     timeline: Timeline,
     purposes: BTreeMap<Purpose, Totals>,
     sources: Vec<(Source, SourceReport)>,
+    inspection: Option<Inspection>,
+    /// Windows of the source that is looked at closely.
+    inspected: Vec<WindowInspection>,
     /// Busy half hours of the source that is being judged: when they begin, and their requests.
     busy: Vec<(u32, u32)>,
 }
@@ -170,6 +180,9 @@ impl Part {
             report.purposes.entry(purpose).or_default().absorb(totals);
         }
         sources.extend(self.sources);
+        if self.inspection.is_some() {
+            report.inspection = self.inspection;
+        }
     }
 }
 
@@ -186,6 +199,8 @@ struct Court<'a> {
     tokens: &'a BTreeMap<u64, Box<[u8]>>,
     /// The first request and the last.
     span: (u32, u32),
+    /// The source that is looked at closely.
+    focus: Option<Source>,
 }
 
 impl Court<'_> {
@@ -204,6 +219,9 @@ impl Court<'_> {
                     part.busy
                         .push((start + u32::from(bin) * BIN_SECONDS, count));
                 });
+                if self.focus == Some(source) {
+                    part.inspected.push(self.inspect(source, window, profile));
+                }
                 trials.push(self.judge_window(source, window, profile));
             }
             self.close(source, &mut trials, &mut part);
@@ -211,13 +229,30 @@ impl Court<'_> {
         part
     }
 
-    fn judge_window(&self, source: Source, window: u32, profile: &Profile) -> Trial {
-        let context = Context {
+    fn context(&self, source: Source, window: u32) -> Context<'_> {
+        Context {
             site: &self.sites[&window],
             knowledge: self.knowledge,
             agents: self.agents,
             source,
-        };
+        }
+    }
+
+    fn inspect(&self, source: Source, window: u32, profile: &Profile) -> WindowInspection {
+        let context = self.context(source, window);
+        let rules = SPECS.iter().zip(&self.settings.detectors);
+        WindowInspection {
+            start: self.clock.span(window).0,
+            outcomes: rules
+                .map(|(spec, detector)| (spec.name, detector.evaluate(profile, &context)))
+                .collect(),
+            numbers: profile.numbers(),
+            series: profile.bins.dense(self.clock.bins as usize),
+        }
+    }
+
+    fn judge_window(&self, source: Source, window: u32, profile: &Profile) -> Trial {
+        let context = self.context(source, window);
         let verdict = judge(
             profile,
             &context,
@@ -286,16 +321,24 @@ impl Court<'_> {
             .any(|trial| !trial.verdict.evidence.is_empty());
         let is_listed = totals.requests >= self.settings.min_requests
             || (verdict.class != Class::User && has_evidence);
-        if is_listed {
-            part.sources.push((
-                source,
-                SourceReport {
-                    mixed,
-                    curve: self.curve(&part.busy, totals.requests),
-                    robot: robot.map(|robot| self.describe_robot(robot)),
-                    ..self.describe(source, trials, decisive, totals)
-                },
-            ));
+        let is_focus = self.focus == Some(source);
+        if is_listed || is_focus {
+            let described = SourceReport {
+                mixed,
+                curve: self.curve(&part.busy, totals.requests),
+                robot: robot.map(|robot| self.describe_robot(robot)),
+                ..self.describe(source, trials, decisive, totals)
+            };
+            if is_focus {
+                part.inspection = Some(Inspection {
+                    source: described.clone(),
+                    windows: std::mem::take(&mut part.inspected),
+                    lines: Vec::new(),
+                });
+            }
+            if is_listed {
+                part.sources.push((source, described));
+            }
         }
     }
 

@@ -19,9 +19,13 @@ use crate::profile::Record;
 use crate::report::Lines;
 use crate::report::SkippedLines;
 use crate::request::Field;
+use crate::request::Source;
 
 /// Bytes of an example line that are kept.
 const EXAMPLE_BYTES: usize = 300;
+
+/// Lines that are kept of the source that is looked at closely.
+pub(super) const EXAMPLES_MAX: usize = 20;
 
 /// What one thread needs to parse, kept from block to block.
 #[derive(Debug)]
@@ -37,6 +41,8 @@ pub(super) struct Means<'a> {
     pub(super) knowledge: &'a Knowledge,
     pub(super) hasher: &'a RandomState,
     pub(super) settings: &'a Settings,
+    /// The source that is looked at closely.
+    pub(super) focus: Option<Source>,
 }
 
 /// The records of one block.
@@ -49,6 +55,8 @@ pub(super) struct Parsed {
     /// The stream the block belongs to.
     pub(super) stream: u16,
     pub(super) tokens: Vec<(u64, Box<[u8]>)>,
+    /// Lines of the source that is looked at closely.
+    pub(super) examples: Vec<Vec<u8>>,
     lines: u64,
     blank: u64,
     skips: Skips,
@@ -134,6 +142,12 @@ impl Parser {
             let record = means
                 .lens
                 .record(&request, means.knowledge, &mut self.gathered);
+            if means.focus == Some(record.source()) && parsed.examples.len() < EXAMPLES_MAX {
+                let (line, _) = split_line(&text[start..]);
+                parsed
+                    .examples
+                    .push(line[..line.len().min(EXAMPLE_BYTES)].to_vec());
+            }
             let table = means.hasher.hash_one(record.source().value) >> shift;
             let records = &mut parsed.records[table as usize];
             let edge = Edge {
@@ -165,6 +179,7 @@ impl Parsed {
             edges: Vec::new(),
             stream: 0,
             tokens: Vec::new(),
+            examples: Vec::new(),
             lines: 0,
             blank: 0,
             skips: Skips::default(),

@@ -239,6 +239,52 @@ impl Profile {
         pairs.ascending += u32::from(last.order < next.order);
     }
 
+    /// Everything that was counted, by name.
+    pub fn numbers(&self) -> Vec<(&'static str, u64)> {
+        let sessions = self.sessions();
+        let count = |number: u32| u64::from(number);
+        vec![
+            ("requests", count(self.requests)),
+            ("bytes", self.bytes),
+            ("page requests", count(self.pages)),
+            ("different pages", self.distinct_pages.count()),
+            ("page requests answered with 4xx", count(self.page_errors)),
+            ("page requests with a query", count(self.queries)),
+            ("style sheets, scripts, images", count(self.assets)),
+            ("of these naming their page", count(self.assets_of_pages)),
+            ("requests for robots.txt", count(self.robots)),
+            ("page requests with logged referrer", count(self.referrers)),
+            ("of these empty", count(self.referrers_empty)),
+            ("of these naming another page", count(self.referrers_link)),
+            ("of these listings", count(self.listings().all)),
+            (
+                "page requests with logged session",
+                sessions.map_or(0, |sessions| count(sessions.logged)),
+            ),
+            (
+                "different sessions",
+                sessions.map_or(0, |sessions| sessions.distinct.count()),
+            ),
+            ("user agents", self.agents.count() as u64),
+            (
+                "requests of the most used agent",
+                count(self.agents.top_requests()),
+            ),
+            ("requests under a browser's agent", count(self.browsers)),
+            ("requests under a robot's name", count(self.declared)),
+            (
+                "steps between named pages of one folder",
+                count(self.named_pairs.all),
+            ),
+            ("of these ascending", count(self.named_pairs.ascending)),
+            (
+                "steps between numbered pages of one folder",
+                count(self.numbered_pairs.all),
+            ),
+            ("of these ascending", count(self.numbered_pairs.ascending)),
+        ]
+    }
+
     /// Reads one value from each part of the profile, to bring it near.
     pub fn touch(&self) -> usize {
         self.requests as usize

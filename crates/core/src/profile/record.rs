@@ -165,6 +165,15 @@ impl Lens {
         rapidhash_v3_micro_inline::<true, false>(bytes, &self.secrets)
     }
 
+    /// The source of this name in records.
+    pub fn source(&self, name: &str) -> Source {
+        let bare = name.strip_suffix("/64").unwrap_or(name);
+        Source::from_address(bare.as_bytes()).unwrap_or_else(|| Source {
+            kind: SourceKind::Token,
+            value: self.hash(name.as_bytes()),
+        })
+    }
+
     /// Boils one request down.
     pub fn record(
         &self,
