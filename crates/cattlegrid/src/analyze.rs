@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use cattlegrid_core::Report;
+use cattlegrid_core::pseudonyms::Pseudonyms;
 use cattlegrid_core::verdict::Class;
 use cattlegrid_report::TextOptions;
 use cattlegrid_report::write_html;
@@ -22,6 +23,9 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
     if let Some(requests) = arguments.min_requests {
         settings.min_requests = requests;
     }
+    if arguments.pseudonymize {
+        settings.pseudonyms = Some(Pseudonyms::new(pseudonym_key(arguments)?));
+    }
     let read = logs::read(&arguments.log, settings)?;
     let report = &read.report;
     write(report, arguments, read.pieces)?;
@@ -33,6 +37,26 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
         (true, false) => ExitCode::from(1),
         (false, false) => ExitCode::SUCCESS,
     })
+}
+
+/// The owner's key, or one that nobody will know.
+fn pseudonym_key(arguments: &AnalyzeArgs) -> anyhow::Result<Vec<u8>> {
+    let Some(path) = &arguments.pseudonym_key else {
+        let mut key = vec![0; 32];
+        File::open("/dev/urandom")
+            .and_then(|mut source| io::Read::read_exact(&mut source, &mut key))
+            .context("no key could be drawn for the pseudonyms; give one with --pseudonym-key")?;
+        return Ok(key);
+    };
+    let key = std::fs::read(path)
+        .with_context(|| format!("the key {} cannot be read", path.display()))?;
+    anyhow::ensure!(
+        key.len() >= 16,
+        "the key {} is shorter than 16 bytes, so that addresses could be guessed; make one: head -c 32 /dev/urandom > {}",
+        path.display(),
+        path.display()
+    );
+    Ok(key)
 }
 
 fn write(report: &Report, arguments: &AnalyzeArgs, pieces: Vec<String>) -> anyhow::Result<()> {

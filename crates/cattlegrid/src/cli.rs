@@ -74,6 +74,13 @@ pub(crate) struct AnalyzeArgs {
     /// Write the report as one HTML page that needs nothing else
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Replace addresses by pseudonyms that keep networks together, and show no lines of the log
+    #[arg(long)]
+    pub(crate) pseudonymize: bool,
+    /// A file whose content is the key of the pseudonyms: the same key gives the same pseudonyms. Without one each run draws a
+    /// new key and forgets it
+    #[arg(long, value_name = "FILE", requires = "pseudonymize")]
+    pub(crate) pseudonym_key: Option<PathBuf>,
     /// List users, and sources without any evidence, from this many requests on [default: 100]
     #[arg(long, value_name = "N")]
     pub(crate) min_requests: Option<u64>,

@@ -13,6 +13,8 @@ pub mod request;
 
 pub mod proxies;
 
+pub mod pseudonyms;
+
 pub mod format;
 
 pub mod knowledge;

@@ -14,6 +14,7 @@ use crate::format::DEFAULT_SESSION_COOKIES;
 use crate::profile::BIN_SECONDS;
 use crate::profile::DEFAULT_LISTINGS;
 use crate::proxies::Proxies;
+use crate::pseudonyms::Pseudonyms;
 use crate::verdict::Weights;
 
 /// The settings file. Every default is written down in [`Settings::manual`].
@@ -51,6 +52,8 @@ pub struct Settings {
     pub reading: Reading,
     /// A source that is looked at closely: an address, a network or a token as the log has it.
     pub focus: Option<String>,
+    /// Names that do not tell who sources are.
+    pub pseudonyms: Option<Pseudonyms>,
 }
 
 /// How the log's fields are taken.
@@ -157,6 +160,7 @@ impl Settings {
             weights: Weights::default(),
             reading: Reading::default(),
             focus: None,
+            pseudonyms: None,
         })
     }
 

@@ -294,3 +294,51 @@ fn inspect_tells_everything_about_one_source() {
         stderr(&output)
     );
 }
+
+#[test]
+fn pseudonyms_tell_nobody_and_keep_networks() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let key = crate::write(folder.path(), "key", b"0123456789abcdef");
+    let page = folder.path().join("report.html");
+    let json = folder.path().join("report.json");
+    let (page, json) = (page.to_str().unwrap(), json.to_str().unwrap());
+    let log = std::fs::read_to_string(EXAMPLE).unwrap() + "203.0.113.66 a damaged line\n";
+    let log = crate::write(folder.path(), "access.log", log.as_bytes());
+    let all = |key: &[&str]| {
+        let flags = [
+            "analyze",
+            "--pseudonymize",
+            "--min-requests",
+            "1",
+            "--html",
+            page,
+            "--json",
+            json,
+        ];
+        let output = run(&[&flags, key, &[&log]].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        let read = |path: &str| std::fs::read_to_string(path).unwrap();
+        stdout(&output) + &read(page) + &read(json)
+    };
+    let with_key = all(&["--pseudonym-key", &key]);
+    for prefix in ["203.0.113.", "192.0.2.", "198.51.100."] {
+        assert!(!with_key.contains(prefix), "{prefix} is still told");
+    }
+    assert_eq!(
+        with_key,
+        all(&["--pseudonym-key", &key]),
+        "the same key, the same names"
+    );
+    assert_ne!(
+        with_key,
+        all(&[]),
+        "without a key nobody can make them again"
+    );
+    let short = crate::write(folder.path(), "short", b"x");
+    let output = run(&["analyze", "--pseudonymize", "--pseudonym-key", &short, &log]);
+    assert!(
+        stderr(&output).contains("shorter than 16 bytes"),
+        "{}",
+        stderr(&output)
+    );
+}

@@ -50,6 +50,11 @@ pub(super) fn finish(mut analysis: Analysis) -> Report {
         .for_each(|parser| agents.absorb(parser.into_agents()));
     report.lines = std::mem::take(&mut analysis.lines);
     report.lines.skipped.sort_by_key(|skipped| skipped.reason);
+    if analysis.settings.pseudonyms.is_some() {
+        // A line tells who sent it.
+        let lines = report.lines.skipped.iter_mut();
+        lines.for_each(|skipped| skipped.example = b"(not shown)".to_vec());
+    }
     let Some(clock) = analysis.clock else {
         return report;
     };
@@ -447,6 +452,9 @@ impl Court<'_> {
     }
 
     fn name(&self, source: Source) -> String {
+        if let Some(pseudonyms) = &self.settings.pseudonyms {
+            return pseudonyms.name(source);
+        }
         let token = (source.kind == SourceKind::Token)
             .then(|| self.tokens.get(&source.value))
             .flatten();

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// Modules of the crate, lowest first: a module uses only those above it.
-const LAYERS: [&str; 14] = [
+const LAYERS: [&str; 15] = [
     "text",
     "request",
     "proxies",
+    "pseudonyms",
     "format",
     "knowledge",
     "profile",
