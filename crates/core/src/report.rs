@@ -119,6 +119,19 @@ impl Band {
         }
     }
 
+    /// The key in reports.
+    pub fn key(self) -> &'static str {
+        match self {
+            Band::People => "people",
+            Band::Undecided => "undecided",
+            Band::Automated => "automated",
+            Band::Legitimate => "legitimate",
+            Band::Unproven => "unproven",
+            Band::Unauthorized => "unauthorized",
+            Band::Masquerading => "masquerading",
+        }
+    }
+
     /// What to call it.
     pub fn name(self) -> &'static str {
         match self {

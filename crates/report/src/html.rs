@@ -179,7 +179,7 @@ fn chart(timeline: &Timeline, page: &mut String) -> std::fmt::Result {
             writeln!(
                 page,
                 "<path fill=\"var(--{})\" d=\"{path}\"><title>{}</title></path>",
-                key(*band),
+                band.key(),
                 band.name()
             )?;
         }
@@ -190,7 +190,7 @@ fn chart(timeline: &Timeline, page: &mut String) -> std::fmt::Result {
         writeln!(
             page,
             "<li><i style=\"--band:var(--{})\"></i>{}</li>",
-            key(band),
+            band.key(),
             band.name()
         )?;
     }
@@ -442,7 +442,7 @@ fn data(report: &Report) -> serde_json::Value {
         .map(|source| source.source.as_str())
         .collect();
     json!({
-        "bands": Band::ALL.map(|band| json!({"key": key(band), "short": short(band)})),
+        "bands": Band::ALL.map(|band| json!({"key": band.key(), "short": short(band)})),
         "source": names_of_sources.join("\n"),
         "band": sources.iter().map(|source| Band::of(source.class, source.kind) as usize).collect::<Vec<_>>(),
         "requests": sources.iter().map(|source| source.requests).collect::<Vec<_>>(),
@@ -499,18 +499,6 @@ fn curve(steps: &[u32]) -> String {
 
 fn sure(source: &SourceReport) -> u64 {
     (source.confidence * 100.0).floor() as u64
-}
-
-fn key(band: Band) -> &'static str {
-    match band {
-        Band::People => "people",
-        Band::Undecided => "undecided",
-        Band::Automated => "automated",
-        Band::Legitimate => "legitimate",
-        Band::Unproven => "unproven",
-        Band::Unauthorized => "unauthorized",
-        Band::Masquerading => "masquerading",
-    }
 }
 
 fn short(band: Band) -> &'static str {

@@ -1,9 +1,11 @@
 //! The report as JSON, by the schema in `docs/schema/analyze.json`. Equal reports give equal bytes.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::io::Write;
 
 use cattlegrid_core::Report;
+use cattlegrid_core::report::Band;
 use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::report::Totals;
 use cattlegrid_core::report::WindowReport;
@@ -37,6 +39,8 @@ struct Document<'a> {
     undecided: Vec<UndecidedJson>,
     mixed_sources: u64,
     not_logged: &'a [&'static str],
+    purposes: Vec<PurposeJson>,
+    timeline: TimelineJson<'a>,
     #[serde(serialize_with = "each_source")]
     sources: &'a [SourceReport],
     groups: [(); 0],
@@ -103,6 +107,7 @@ struct SourceJson<'a> {
     last_seen: String,
     agent: Option<&'a str>,
     agents: usize,
+    robot: Option<RobotJson<'a>>,
     class: &'static str,
     kind: Option<&'static str>,
     confidence: f64,
@@ -112,6 +117,54 @@ struct SourceJson<'a> {
     campaign: Option<u64>,
     mixed: bool,
     windows: Vec<WindowJson>,
+}
+
+#[derive(Serialize)]
+struct RobotJson<'a> {
+    name: &'a str,
+    purpose: &'static str,
+    operator: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct PurposeJson {
+    purpose: &'static str,
+    #[serde(flatten)]
+    totals: TotalsJson,
+}
+
+impl PurposeJson {
+    fn all(report: &Report) -> Vec<PurposeJson> {
+        let purposes = report.purposes.iter();
+        purposes
+            .map(|(purpose, totals)| PurposeJson {
+                purpose: purpose.key(),
+                totals: TotalsJson::of(*totals),
+            })
+            .collect()
+    }
+}
+
+#[derive(Serialize)]
+struct TimelineJson<'a> {
+    start: Option<String>,
+    step_seconds: u32,
+    #[serde(flatten)]
+    bands: BTreeMap<&'static str, &'a [u64]>,
+}
+
+impl<'a> TimelineJson<'a> {
+    fn of(report: &'a Report) -> TimelineJson<'a> {
+        let timeline = &report.timeline;
+        let bands = Band::ALL.iter().zip(&timeline.bands);
+        TimelineJson {
+            start: report.span.map(|_| time(timeline.start)),
+            step_seconds: timeline.step,
+            bands: bands
+                .map(|(band, requests)| (band.key(), requests.as_slice()))
+                .collect(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -182,6 +235,8 @@ impl<'a> Document<'a> {
                 .collect(),
             mixed_sources: report.mixed,
             not_logged: &report.not_logged,
+            purposes: PurposeJson::all(report),
+            timeline: TimelineJson::of(report),
             sources: &report.sources,
             groups: [],
             campaigns: [],
@@ -208,6 +263,11 @@ impl<'a> SourceJson<'a> {
             last_seen: time(source.last_seen),
             agent: source.agent.as_deref(),
             agents: source.agents,
+            robot: source.robot.as_ref().map(|robot| RobotJson {
+                name: &robot.name,
+                purpose: robot.purpose.key(),
+                operator: robot.operator.as_deref(),
+            }),
             class: source.class.name(),
             kind: source.kind.map(|kind| kind.name()),
             confidence: rounded(source.confidence),

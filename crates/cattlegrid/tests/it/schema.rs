@@ -60,8 +60,8 @@ fn check(root: &Value, schema: &Value, value: &Value, path: &str, errors: &mut V
                 let known = schema.get("properties").and_then(Value::as_object);
                 let extra = value
                     .as_object()
-                    .unwrap()
-                    .iter()
+                    .into_iter()
+                    .flatten()
                     .filter(|(name, _)| known.is_none_or(|known| !known.contains_key(*name)));
                 let extra: Vec<_> = extra.collect();
                 if rule.is_object() {
