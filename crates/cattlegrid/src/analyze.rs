@@ -16,6 +16,7 @@ use cattlegrid_report::write_text;
 
 use crate::cli::AnalyzeArgs;
 use crate::cli::FailOn;
+use crate::files::write_whole;
 use crate::logs;
 
 pub(crate) fn run(arguments: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
@@ -63,11 +64,11 @@ fn write(report: &Report, arguments: &AnalyzeArgs, pieces: Vec<String>) -> anyho
     let to_stdout = arguments.json.as_deref() == Some(Path::new("-"));
     match &arguments.json {
         Some(_) if to_stdout => write_json(report, &mut io::stdout().lock())?,
-        Some(path) => write_file(path, |file| write_json(report, file))?,
+        Some(path) => write_whole(path, |file| write_json(report, file))?,
         None => {}
     }
     if let Some(path) = &arguments.html {
-        write_file(path, |file| write_html(report, file))?;
+        write_whole(path, |file| write_html(report, file))?;
     }
     if arguments.log.quiet || to_stdout {
         return Ok(());
@@ -79,30 +80,6 @@ fn write(report: &Report, arguments: &AnalyzeArgs, pieces: Vec<String>) -> anyho
     };
     write_text(report, &options, &mut io::stdout().lock())?;
     Ok(())
-}
-
-/// A report is whole or not there: it takes its name only once it lies on the disk.
-fn write_file(path: &Path, fill: impl Fn(&mut File) -> io::Result<()>) -> anyhow::Result<()> {
-    let failed = || format!("{} cannot be written", path.display());
-    // A device or a pipe has no half-written state to hide, and must not be replaced by a file.
-    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        let mut file = File::options()
-            .write(true)
-            .open(path)
-            .with_context(failed)?;
-        return fill(&mut file).with_context(failed);
-    }
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = Path::new(&name);
-    let written = File::create(part).and_then(|mut file| {
-        fill(&mut file)?;
-        file.sync_all()
-    });
-    written
-        .and_then(|()| std::fs::rename(part, path))
-        .with_context(failed)
-        .inspect_err(|_| drop(std::fs::remove_file(part)))
 }
 
 impl FailOn {

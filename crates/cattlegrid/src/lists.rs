@@ -11,10 +11,12 @@ use std::time::Duration;
 use anyhow::Context;
 use cattlegrid_core::knowledge::Knowledge;
 use cattlegrid_core::knowledge::Operator;
-use cattlegrid_core::proxies::network;
+use cattlegrid_core::networks::network;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde_json::Value;
+
+use crate::files::write_whole;
 
 /// The list of robots is part of the program.
 const ROBOTS: &str = include_str!("../../../data/crawler-user-agents.json");
@@ -197,15 +199,7 @@ fn update_one(key: &str, places: &[&str], folder: &Path) -> anyhow::Result<usize
         found.len(),
         path.display()
     );
-    let part = folder.join(format!("{key}.{}.part", std::process::id()));
-    let written = std::fs::File::create(&part).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    written
-        .and_then(|()| std::fs::rename(&part, &path))
-        .with_context(|| format!("{} cannot be written", path.display()))
-        .inspect_err(|_| drop(std::fs::remove_file(&part)))?;
+    write_whole(&path, |file| file.write_all(text.as_bytes()))?;
     Ok(found.len())
 }
 

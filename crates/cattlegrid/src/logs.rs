@@ -247,14 +247,6 @@ fn check_readable(report: &Report, pieces: &[String]) -> anyhow::Result<()> {
         .iter()
         .filter(|skipped| !skipped.reason.is_sound())
     {
-        let piece = pieces
-            .get(skipped.place.0 as usize)
-            .map_or("", String::as_str);
-        let place = if skipped.place.1 == 0 {
-            piece.to_owned()
-        } else {
-            format!("{piece}:{}", skipped.place.1)
-        };
         message += &format!(
             "\n  {:>9} {}: {}",
             skipped.count,
@@ -263,7 +255,7 @@ fn check_readable(report: &Report, pieces: &[String]) -> anyhow::Result<()> {
         );
         message += &format!(
             "\n            first at {}: {}",
-            printable(place.as_bytes()),
+            skipped.place_in(pieces),
             printable(&skipped.example)
         );
     }

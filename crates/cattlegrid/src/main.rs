@@ -3,6 +3,7 @@
 mod analyze;
 mod cli;
 mod explain;
+mod files;
 mod inspect;
 mod lists;
 mod logs;

@@ -11,6 +11,8 @@ pub mod text;
 
 pub mod request;
 
+pub mod networks;
+
 pub mod proxies;
 
 pub mod pseudonyms;

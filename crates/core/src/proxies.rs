@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use prefix_trie::joint::JointPrefixSet;
 
+use crate::networks::network;
 use crate::request::Client;
 use crate::request::Field;
 use crate::request::Request;
@@ -67,18 +68,6 @@ impl Proxies {
         }
         nearest
     }
-}
-
-/// A network, or an address as the network of itself.
-pub fn network(text: &str) -> Result<IpNet, String> {
-    let text = text.trim();
-    let network = match text.parse::<IpNet>() {
-        Ok(network) => network,
-        Err(_) => text.parse::<IpAddr>().map(IpNet::from).map_err(|_| {
-            format!("'{text}' is neither an address nor a network like 192.0.2.0/24")
-        })?,
-    };
-    Ok(network.trunc())
 }
 
 fn peer_address(peer: &Client<'_>) -> Option<IpAddr> {

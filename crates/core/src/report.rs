@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::evidence::Outcome;
 use crate::format::Skip;
 use crate::knowledge::Purpose;
+use crate::text::printable;
 use crate::verdict::Cause;
 use crate::verdict::Class;
 use crate::verdict::Evidence;
@@ -192,6 +193,19 @@ pub struct SkippedLines {
     pub place: (u32, u64),
 }
 
+impl SkippedLines {
+    /// Where the example stood: the piece's name, and the line where it is known.
+    pub fn place_in(&self, pieces: &[String]) -> String {
+        let (piece, line) = self.place;
+        let name = pieces.get(piece as usize).map_or("", String::as_str);
+        let place = match line {
+            0 => name.to_owned(),
+            _ => format!("{name}:{line}"),
+        };
+        printable(place.as_bytes())
+    }
+}
+
 impl Lines {
     /// Lines left out that should have been readable.
     pub fn unreadable(&self) -> u64 {
@@ -279,6 +293,16 @@ pub struct RobotReport {
     pub purpose: Purpose,
     /// Who runs it.
     pub operator: Option<String>,
+}
+
+impl std::fmt::Display for RobotReport {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.name)?;
+        if let Some(operator) = &self.operator {
+            write!(out, " of {operator}")?;
+        }
+        write!(out, ", {}", self.purpose.name())
+    }
 }
 
 /// A source's verdict in one window.

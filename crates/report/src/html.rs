@@ -416,7 +416,14 @@ fn data(report: &Report) -> serde_json::Value {
         .collect();
     let name: Vec<usize> = sources
         .iter()
-        .map(|source| names.number(&robot(source)))
+        .map(|source| {
+            names.number(
+                &source
+                    .robot
+                    .as_ref()
+                    .map_or_else(String::new, ToString::to_string),
+            )
+        })
         .collect();
     let rule: Vec<i64> = sources
         .iter()
@@ -473,16 +480,6 @@ impl Texts {
         self.numbers.insert(text.to_owned(), number);
         number
     }
-}
-
-fn robot(source: &SourceReport) -> String {
-    source.robot.as_ref().map_or_else(String::new, |robot| {
-        let by = robot
-            .operator
-            .as_ref()
-            .map_or_else(String::new, |operator| format!(" of {operator}"));
-        format!("{}{by}, {}", robot.name, robot.purpose.name())
-    })
 }
 
 /// A curve as one letter a step, from 0 to z for the highest.

@@ -57,16 +57,7 @@ fn verdict(source: &SourceReport, page: &mut String) -> std::fmt::Result {
         writeln!(page, "  undecided: {}", cause.explain())?;
     }
     if let Some(robot) = &source.robot {
-        let by = robot
-            .operator
-            .as_ref()
-            .map_or_else(String::new, |operator| format!(" of {operator}"));
-        writeln!(
-            page,
-            "  names itself {}{by}: {}",
-            robot.name,
-            robot.purpose.name()
-        )?;
+        writeln!(page, "  names itself {robot}")?;
     }
     writeln!(
         page,

@@ -225,18 +225,9 @@ fn left_out(report: &Report, options: &TextOptions, page: &mut String) -> std::f
             skipped.reason.name(),
             skipped.reason.explain()
         )?;
-        let piece = options
-            .pieces
-            .get(skipped.place.0 as usize)
-            .map_or("", String::as_str);
-        let place = if skipped.place.1 == 0 {
-            piece.to_owned()
-        } else {
-            format!("{piece}:{}", skipped.place.1)
-        };
         let line = format!(
             "first at {}: {}",
-            printable(place.as_bytes()),
+            skipped.place_in(&options.pieces),
             printable(&skipped.example)
         );
         writeln!(

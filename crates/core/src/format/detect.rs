@@ -16,7 +16,7 @@ pub enum Detection {
     Found(Format),
     /// There was no line to look at.
     NoLines,
-    /// No format reads even half of them. The message says what was seen and what to try.
+    /// No format reads even half of them. The message says so of the log, what was seen and what to try.
     Unknown(String),
 }
 
@@ -30,7 +30,7 @@ pub fn detect(first_lines: &[u8]) -> Detection {
         .collect();
     let header = Format::from_header(first_lines);
     if let Some(Err(message)) = header {
-        return Detection::Unknown(format!("this log is not read: {message}"));
+        return Detection::Unknown(format!("is not read: {message}"));
     }
     if lines.is_empty() {
         return Detection::NoLines;
@@ -118,7 +118,7 @@ fn unknown(lines: &[&[u8]]) -> String {
     let shown = printable(&line[..line.len().min(200)]);
     if let Some(name) = lines.iter().find_map(|line| foreign(line)) {
         return format!(
-            "this is no access log: it looks like {name}. Its first line is\n    {shown}\nGive the log in which the server writes its requests (often access.log)."
+            "is no access log: it looks like {name}. Its first line is\n    {shown}\nGive the log in which the server writes its requests (often access.log)."
         );
     }
     let hint = if line.starts_with(b"{") {
@@ -139,7 +139,7 @@ fn unknown(lines: &[&[u8]]) -> String {
         "it does not look like a web access log; if it is one, give its format string with --format"
             .to_owned()
     };
-    format!("the format of this log was not recognised. Its first line is\n    {shown}\nand {hint}")
+    format!("has a format that was not recognised. Its first line is\n    {shown}\nand {hint}")
 }
 
 #[cfg(test)]

@@ -7,165 +7,32 @@ mod fields;
 mod foreign;
 pub mod invariants;
 mod json;
+mod layout;
 mod marks;
+mod named;
 mod part;
 mod pattern;
+mod skip;
 mod time;
 mod wrapper;
-
-use std::fmt;
 
 pub use detect::Detection;
 pub use detect::detect;
 pub use fields::DEFAULT_SESSION_COOKIES;
+pub use named::FORMAT_HELP;
+pub use skip::Skip;
 
 use jiff::tz::TimeZone;
 
 use crate::request::Request;
-use clean::Clean;
 use columns::Columns;
 use fields::Scratch;
 use foreign::foreign;
 use json::JsonFormat;
+use layout::Layout;
 use marks::Marks;
 use pattern::Pattern;
 use wrapper::unwrap_line;
-
-/// Why a line was not counted. Each is a name in the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Skip {
-    /// The line does not have the format's fields and separators.
-    Shape,
-    /// A quoted field never ends.
-    OpenQuote,
-    /// Nothing, or `-`, stands where the client should be.
-    NoSource,
-    /// The client field is longer than any address or host name.
-    LongSource,
-    /// The time cannot be read.
-    BadTime,
-    /// The time is before 1990 or after 2100.
-    TimeOutOfRange,
-    /// A day or more away from the lines before and after it.
-    TimeJump,
-    /// The connection brought no request: the request field is empty.
-    NoRequest,
-    /// The request field is not `METHOD target`: TLS bytes on a plain port, probes.
-    NotHttp,
-    /// The status is not a number from 100 to 999.
-    BadStatus,
-    /// The size is neither a number nor `-`.
-    BadBytes,
-    /// Not a JSON object, or nested deeper than 64.
-    BadJson,
-    /// A JSON line names its client, time or request twice.
-    DuplicateKey,
-    /// A JSON line lacks its client, time, request or status.
-    MissingKey,
-    /// Longer than the longest line that is read.
-    LongLine,
-    /// A comment or header line.
-    Comment,
-    /// A line of another kind of log among the requests: an error, a connection that failed.
-    OtherLog,
-    /// Before or after the span of time that was asked for.
-    OutsideSpan,
-}
-
-impl Skip {
-    /// All reasons, in the order of their numbers.
-    pub const ALL: [Skip; 18] = [
-        Skip::Shape,
-        Skip::OpenQuote,
-        Skip::NoSource,
-        Skip::LongSource,
-        Skip::BadTime,
-        Skip::TimeOutOfRange,
-        Skip::TimeJump,
-        Skip::NoRequest,
-        Skip::NotHttp,
-        Skip::BadStatus,
-        Skip::BadBytes,
-        Skip::BadJson,
-        Skip::DuplicateKey,
-        Skip::MissingKey,
-        Skip::LongLine,
-        Skip::Comment,
-        Skip::OtherLog,
-        Skip::OutsideSpan,
-    ];
-
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Skip::Shape => "wrong_shape",
-            Skip::OpenQuote => "open_quote",
-            Skip::NoSource => "no_source",
-            Skip::LongSource => "long_source",
-            Skip::BadTime => "bad_time",
-            Skip::TimeOutOfRange => "time_out_of_range",
-            Skip::TimeJump => "time_jump",
-            Skip::NoRequest => "no_request",
-            Skip::NotHttp => "not_http",
-            Skip::BadStatus => "bad_status",
-            Skip::BadBytes => "bad_bytes",
-            Skip::BadJson => "bad_json",
-            Skip::DuplicateKey => "duplicate_key",
-            Skip::MissingKey => "missing_key",
-            Skip::LongLine => "long_line",
-            Skip::Comment => "comment",
-            Skip::OtherLog => "other_log",
-            Skip::OutsideSpan => "outside_span",
-        }
-    }
-
-    /// The reason in words.
-    pub fn explain(self) -> &'static str {
-        match self {
-            Skip::Shape => "does not have the fields of this format",
-            Skip::OpenQuote => "a quoted field never ends",
-            Skip::NoSource => "names no client",
-            Skip::LongSource => "the client field is longer than a host name can be",
-            Skip::BadTime => "the time cannot be read",
-            Skip::TimeOutOfRange => "the time is before 1990 or after 2100",
-            Skip::TimeJump => "a day or more away from the lines around it",
-            Skip::NoRequest => "the connection brought no request",
-            Skip::NotHttp => "the request is not HTTP (TLS bytes on a plain port, probes)",
-            Skip::BadStatus => "the status is not a number from 100 to 999",
-            Skip::BadBytes => "the size is not a number",
-            Skip::BadJson => "not a JSON object, or nested too deep",
-            Skip::DuplicateKey => "a field that decides who or when stands there twice",
-            Skip::MissingKey => "client, time, request or status is missing",
-            Skip::LongLine => "longer than the longest line that is read (64 KiB)",
-            Skip::Comment => "a comment",
-            Skip::OtherLog => "a line of another log: an error, a failed connection",
-            Skip::OutsideSpan => "outside of --since and --until",
-        }
-    }
-
-    /// Of two faults of one line the one to report: where there was no request, it had no status either.
-    fn or_worse(self, before: Option<Skip>) -> Skip {
-        match (before, self) {
-            (None, _) => self,
-            (Some(Skip::BadStatus | Skip::BadBytes), Skip::NoRequest | Skip::NotHttp) => self,
-            (Some(before), _) => before,
-        }
-    }
-
-    /// True where the line is a sound log line of something that was no HTTP request.
-    pub fn is_sound(self) -> bool {
-        matches!(
-            self,
-            Skip::NoRequest | Skip::NotHttp | Skip::Comment | Skip::OtherLog | Skip::OutsideSpan
-        )
-    }
-}
-
-impl fmt::Display for Skip {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.explain())
-    }
-}
 
 /// A log format, ready to read lines.
 #[derive(Debug, Clone)]
@@ -177,102 +44,6 @@ pub struct Format {
     is_wrapped: bool,
     /// The name of the field with the addresses that proxies pass on.
     forwarded: Option<String>,
-}
-
-#[derive(Debug, Clone)]
-enum Layout {
-    /// A named format: clean lines have a short way.
-    Named(Clean, Pattern),
-    Text(Pattern),
-    Json(JsonFormat),
-    Columns(Columns),
-}
-
-/// Text formats that have a name of their own, with their spellings as format strings, most specific first.
-const NAMED_TEXT: [(&str, &[&str]); 14] = [
-    (
-        "traefik",
-        &[
-            r#"$remote_addr - $remote_user [$time_local] "$request" $status $bytes_sent "$http_referer" "$http_user_agent" $number "$router" "$server" ${request_time_ms}ms"#,
-        ],
-    ),
-    (
-        "gandi",
-        &[r#"%v %h %l %u %t (%T s) "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#],
-    ),
-    ("vhost_combined", &[VHOST_COMBINED]),
-    ("combined", &[COMBINED]),
-    ("vhost_common", &[r#"%v %h %l %u %t "%r" %>s %O"#]),
-    ("common", &[r#"%h %l %u %t "%r" %>s %b"#]),
-    (
-        "haproxy",
-        &[
-            r#"$remote_addr [$time_short] $frontend $backend $timers $status $bytes_sent $request_cookie $response_cookie $state $connections $queue "$request""#,
-        ],
-    ),
-    (
-        "alb",
-        &[
-            r#"$type $time_iso8601 $balancer $remote_addr $backend $t1 $request_time $t3 $status $backend_status $received $bytes_sent "$request_with_url" "$http_user_agent""#,
-        ],
-    ),
-    (
-        "elb",
-        &[
-            r#"$time_iso8601 $balancer $remote_addr $backend $t1 $request_time $t3 $status $backend_status $received $bytes_sent "$request_with_url" "$http_user_agent""#,
-        ],
-    ),
-    (
-        "s3",
-        &[
-            r#"$owner $host [$time_local] $remote_addr $remote_user $id $operation $key "$request" $status $error $bytes_sent $size $request_time_ms $turn "$http_referer" "$http_user_agent""#,
-        ],
-    ),
-    (
-        "envoy",
-        &[
-            r#"[$time_iso8601] "$request" $status $flags $received $bytes_sent $request_time_ms $upstream_time "$proxy_chain" "$http_user_agent" "$id" "$host""#,
-        ],
-    ),
-    (
-        "nginx_proxy_manager",
-        &[
-            r#"[$time_local] $cache $upstream_status $status - $request_method $scheme $host "$request_uri" [Client $remote_addr] [Length $bytes_sent] [Gzip $ratio] [Sent-to $server] "$http_user_agent" "$http_referer""#,
-            r#"[$time_local] $status - $request_method $scheme $host "$request_uri" [Client $remote_addr] [Length $bytes_sent] [Gzip $ratio] "$http_user_agent" "$http_referer""#,
-        ],
-    ),
-    (
-        "npmplus",
-        &[
-            r#"[$time_local] $host $remote_addr $request_time "$request" $status $body_bytes_sent $request_length $http_referer $http_user_agent"#,
-        ],
-    ),
-    (
-        "zoraxy",
-        &[
-            r#"$day $clock [$time_iso8601] [router:$router] [origin:$host] [client: $remote_addr] [useragent: $http_user_agent] $request_method $request_uri $status"#,
-        ],
-    ),
-];
-
-const COMBINED: &str = r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#;
-const VHOST_COMBINED: &str = r#"%v %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#;
-
-/// What `--format` accepts, for messages.
-pub const FORMAT_HELP: &str = "common, combined, vhost_common, vhost_combined, traefik, haproxy, w3c (IIS and others; 'w3c:date time c-ip …' where the header is lost), \
-cloudfront, alb, elb, s3, envoy, nginx_proxy_manager, npmplus, zoraxy, gandi, pubcrawl, json_nginx, json_caddy, json_traefik, json_envoy, json_matomo, \
-a format string as in the server's configuration ('%h %l %u %t …' or '$remote_addr …'), or 'json:source=KEY,time=KEY,request=KEY,status=KEY,…'";
-
-/// The short way for a named format's clean lines, where there is one.
-fn clean(name: &str) -> Option<Clean> {
-    Some(Clean {
-        has_host: match name {
-            "vhost_combined" | "vhost_common" => true,
-            "combined" | "common" => false,
-            _ => return None,
-        },
-        has_agent: name.ends_with("combined"),
-    })
 }
 
 impl Format {
@@ -314,34 +85,12 @@ impl Format {
 
     /// The named formats, most specific first.
     pub fn known() -> Vec<Format> {
-        let names = NAMED_TEXT
-            .iter()
-            .map(|(name, _)| *name)
-            .chain(json::NAMED)
-            .chain(columns::NAMED);
+        let names = named::names();
         names.filter_map(Format::named).collect()
     }
 
     fn named(name: &str) -> Option<Format> {
-        if let Some((_, spellings)) = NAMED_TEXT.iter().find(|(known, _)| *known == name) {
-            let layout = |spelling: &&str| {
-                let pattern = Pattern::compile(spelling).ok()?;
-                Some(match clean(name) {
-                    Some(clean) => Layout::Named(clean, pattern),
-                    None => Layout::Text(pattern),
-                })
-            };
-            let layouts = spellings
-                .iter()
-                .map(layout)
-                .collect::<Option<Vec<Layout>>>()?;
-            return Some(Format::of(name, layouts));
-        }
-        let layout = match JsonFormat::named(name) {
-            Some(json) => Layout::Json(json),
-            None => Layout::Columns(Columns::named(name)?),
-        };
-        Some(Format::of(name, vec![layout]))
+        named::layouts(name).map(|layouts| Format::of(name, layouts))
     }
 
     /// The format of a W3C log whose header stands in this text. `None` where there is no header.
@@ -417,7 +166,7 @@ impl Format {
             known.join(", ")
         };
         Err(format!(
-            "the format {} has no field '{name}' (it has {known}); if the log has it, give the server's format string with --format",
+            "has the format {}, which has no field '{name}' (it has {known}); if the log has it, give the server's format string with --format",
             self.name
         ))
     }
@@ -476,11 +225,7 @@ impl Format {
         if line.starts_with(b"#") {
             return Err(Skip::Comment);
         }
-        let line = if self.is_wrapped {
-            unwrap_line(line).unwrap_or(line)
-        } else {
-            line
-        };
+        let line = self.inside(line);
         let layout = match self.layouts.as_slice() {
             [only] => only,
             layouts => Layout::best(layouts, line, &mut reader.scratch),
@@ -493,55 +238,25 @@ impl Format {
                 _ => skip,
             })
     }
-}
 
-impl Layout {
-    fn read<'a>(&self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Request<'a>, Skip> {
-        match self {
-            Layout::Named(_, pattern) | Layout::Text(pattern) => pattern.read(line, scratch),
-            Layout::Json(json) => json.read(line, scratch),
-            Layout::Columns(columns) => columns.read(line, scratch),
-        }
-    }
-
-    /// How well the layout fits a line: a client that is an address is better than a name, which may be the host's;
-    /// anything is better than a line that is not read.
-    fn fit(&self, line: &[u8], scratch: &mut Scratch) -> usize {
-        match self.read(line, scratch) {
-            Ok(request) => 1 + usize::from(request.client.address().is_some()),
-            // The line has the shape; a value in it is missing.
-            Err(Skip::NoRequest | Skip::NotHttp | Skip::NoSource | Skip::BadStatus) => 1,
-            Err(_) => 0,
-        }
-    }
-
-    /// The layout that fits a line best; of equals the first.
-    fn best<'l>(layouts: &'l [Layout], line: &[u8], scratch: &mut Scratch) -> &'l Layout {
-        let mut best = (&layouts[0], 0);
-        for layout in layouts {
-            let fit = layout.fit(line, scratch);
-            if fit > best.1 {
-                best = (layout, fit);
-            }
-        }
-        best.0
-    }
-}
-
-impl Format {
     /// How well the format fits a line: 2, 1 or 0.
     fn fit(&self, line: &[u8], reader: &mut Reader) -> usize {
-        let line = if self.is_wrapped {
-            unwrap_line(line).unwrap_or(line)
-        } else {
-            line
-        };
+        let line = self.inside(line);
         let scratch = &mut reader.scratch;
         self.layouts
             .iter()
             .map(|layout| layout.fit(line, scratch))
             .max()
             .unwrap_or(0)
+    }
+
+    /// The line without what a carrier wrote before it.
+    fn inside<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+        if self.is_wrapped {
+            unwrap_line(line).unwrap_or(line)
+        } else {
+            line
+        }
     }
 }
 
@@ -649,10 +364,7 @@ mod tests {
 
     #[test]
     fn every_name_has_a_format() {
-        assert_eq!(
-            Format::known().len(),
-            NAMED_TEXT.len() + json::NAMED.len() + columns::NAMED.len()
-        );
+        assert_eq!(Format::known().len(), named::names().count());
     }
 
     #[test]

@@ -7,7 +7,6 @@ mod shape;
 pub use operators::Claim;
 pub use operators::Operator;
 pub use operators::OwnRobot;
-pub use operators::networks;
 pub use robots::Robot;
 pub use robots::RobotList;
 

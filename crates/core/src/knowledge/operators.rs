@@ -1,15 +1,16 @@
 //! Who runs a robot, and which networks are the operator's: a claim to be somebody's robot is proven, disproved, or neither.
 
-use ipnet::IpNet;
-use jiff::civil::Date;
-use prefix_trie::joint::JointPrefixSet;
-use serde::Deserialize;
 use std::net::IpAddr;
 use std::net::Ipv4Addr;
 use std::net::Ipv6Addr;
 
+use ipnet::IpNet;
+use jiff::civil::Date;
+use prefix_trie::joint::JointPrefixSet;
+use serde::Deserialize;
+
 use super::Purpose;
-use crate::proxies::network;
+use crate::networks::networks;
 use crate::request::Source;
 use crate::request::SourceKind;
 
@@ -75,11 +76,6 @@ struct FileRobot {
 
 /// The shortest text that may name a robot: a shorter one stands in agents by chance.
 const AGENT_BYTES_MIN: usize = 5;
-/// Limits on a list of networks: far above any real one.
-const NETWORKS_MAX: usize = 100_000;
-/// Nobody has larger networks than these.
-const PREFIX_V4_MIN: u8 = 8;
-const PREFIX_V6_MIN: u8 = 20;
 /// A published list disproves claims in logs this many days around its date: networks come and go.
 const LIST_DAYS: i32 = 400;
 
@@ -176,29 +172,6 @@ impl Operator {
     pub fn published(&self) -> Option<Date> {
         self.published
     }
-}
-
-/// Networks of a list, each checked as if an enemy had written it.
-pub fn networks<'a>(lines: impl Iterator<Item = &'a str>) -> Result<JointPrefixSet<IpNet>, String> {
-    let mut networks = JointPrefixSet::new();
-    for (number, line) in lines.enumerate() {
-        let network = network(line).map_err(|error| format!("network {}: {error}", number + 1))?;
-        let min = match network {
-            IpNet::V4(_) => PREFIX_V4_MIN,
-            IpNet::V6(_) => PREFIX_V6_MIN,
-        };
-        if network.prefix_len() < min {
-            return Err(format!(
-                "network {}: {network} is larger than any operator's",
-                number + 1
-            ));
-        }
-        if number >= NETWORKS_MAX {
-            return Err(format!("it holds more than {NETWORKS_MAX} networks"));
-        }
-        networks.insert(network);
-    }
-    Ok(networks)
 }
 
 #[cfg(test)]

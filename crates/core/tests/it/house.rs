@@ -5,9 +5,10 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// Modules of the crate, lowest first: a module uses only those above it.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 16] = [
     "text",
     "request",
+    "networks",
     "proxies",
     "pseudonyms",
     "format",
