@@ -92,6 +92,8 @@ pub enum Gap {
     NotLogged(&'static str),
     /// The site as a whole gives nothing to compare with.
     NoContrast(&'static str),
+    /// Nobody has told what it would take.
+    NotKnown(&'static str),
 }
 
 impl fmt::Display for Gap {
@@ -99,7 +101,7 @@ impl fmt::Display for Gap {
         match self {
             Gap::TooFew { what, have, need } => write!(out, "only {have} {what}, it takes {need}"),
             Gap::NotLogged(field) => write!(out, "{field} not logged"),
-            Gap::NoContrast(what) => out.write_str(what),
+            Gap::NoContrast(what) | Gap::NotKnown(what) => out.write_str(what),
         }
     }
 }

@@ -10,7 +10,6 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use cattlegrid_core::Report;
 use cattlegrid_core::report::Band;
-use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::report::Timeline;
 use cattlegrid_core::report::Totals;
 use cattlegrid_core::text::printable;
@@ -24,6 +23,7 @@ use crate::words::count;
 use crate::words::minute;
 use crate::words::share;
 use crate::words::size;
+use crate::words::sure;
 
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/script.js");
@@ -333,7 +333,7 @@ fn sources(report: &Report, page: &mut String) -> std::fmt::Result {
             count(source.requests),
             count(source.pages),
             size(source.bytes),
-            sure(source)
+            sure(source.confidence)
         )?;
     }
     writeln!(page, "</tbody></table></div>")
@@ -455,7 +455,7 @@ fn data(report: &Report) -> serde_json::Value {
         "requests": sources.iter().map(|source| source.requests).collect::<Vec<_>>(),
         "pages": sources.iter().map(|source| source.pages).collect::<Vec<_>>(),
         "bytes": sources.iter().map(|source| source.bytes).collect::<Vec<_>>(),
-        "sure": sources.iter().map(sure).collect::<Vec<_>>(),
+        "sure": sources.iter().map(|source| sure(source.confidence)).collect::<Vec<_>>(),
         "agents": agents.texts, "agent": agent,
         "names": names.texts, "name": name,
         "rules": rules.texts, "rule": rule,
@@ -492,10 +492,6 @@ fn curve(steps: &[u32]) -> String {
             char::from_digit(height, 36).unwrap_or('0')
         })
         .collect()
-}
-
-fn sure(source: &SourceReport) -> u64 {
-    (source.confidence * 100.0).floor() as u64
 }
 
 fn short(band: Band) -> &'static str {

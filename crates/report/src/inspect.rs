@@ -14,8 +14,9 @@ use cattlegrid_core::text::shorten;
 use crate::words::count;
 use crate::words::minute;
 use crate::words::size;
+use crate::words::sure;
 
-/// Columns of a chart: each stands for two half hours, so that a row is two days.
+/// Half hours in a row of the chart: two days.
 const CHART_COLUMNS: usize = 96;
 
 /// Writes the page.
@@ -45,10 +46,10 @@ fn verdict(source: &SourceReport, page: &mut String) -> std::fmt::Result {
         .map_or_else(String::new, |kind| format!(", {}", kind.name()));
     writeln!(
         page,
-        "{}: {}{kind}, {:.0} % sure{}",
+        "{}: {}{kind}, {} % sure{}",
         source.source,
         source.class.name(),
-        (source.confidence * 100.0).floor(),
+        sure(source.confidence),
         source
             .decided_by
             .map_or_else(String::new, |rule| format!(", decided by {rule}"))
@@ -121,7 +122,7 @@ fn window(window: &WindowInspection, several: bool, page: &mut String) -> std::f
     chart(window, page)
 }
 
-/// Requests per hour, a row for two days.
+/// Requests per half hour, a row for two days.
 fn chart(window: &WindowInspection, page: &mut String) -> std::fmt::Result {
     const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let top = window.series.iter().copied().max().unwrap_or(0);

@@ -16,6 +16,7 @@ use crate::words::count;
 use crate::words::minute;
 use crate::words::share;
 use crate::words::size;
+use crate::words::sure;
 
 /// How much is shown.
 #[derive(Debug, Clone)]
@@ -124,26 +125,27 @@ fn list<'a>(
         count(number as u64)
     )?;
     for source in sources.take(options.top) {
-        let kind = source
-            .kind
-            .map_or(String::new(), |kind| format!("{}, ", kind.name()));
+        let kind = match (source.class, source.kind) {
+            (_, Some(kind)) => format!("{}, ", kind.name()),
+            (Class::Crawler, None) => "by its name alone, ".to_owned(),
+            _ => String::new(),
+        };
         let mixed = if source.mixed {
             ", mixed with people"
         } else {
             ""
         };
         let head = format!(
-            "  {:>10}  {:<24} {kind}{:.0} % sure{mixed}",
+            "  {:>10}  {:<24} {kind}{} % sure{mixed}",
             count(source.requests),
             shorten(&source.source, 40),
-            100.0 * source.confidence
+            sure(source.confidence)
         );
         writeln!(page, "{}", shorten(&head, options.width))?;
         // A name that decides says it all; otherwise the strongest reasons do.
-        let reasons = if source.decided_by == Some("declared_robot") {
-            1
-        } else {
-            3
+        let reasons = match source.decided_by {
+            Some("claimed_operator" | "declared_robot") => 1,
+            _ => 3,
         };
         for evidence in source.evidence.iter().take(reasons) {
             let sign = if evidence.weight < 0.0 { "but " } else { "" };

@@ -36,6 +36,11 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{size:.1} {}", UNITS[unit])
 }
 
+/// How sure a verdict is, in hundredths; rounded down, because none is certain.
+pub(crate) fn sure(confidence: f64) -> u64 {
+    (confidence * 100.0).floor() as u64
+}
+
 /// A time to the minute, UTC.
 pub(crate) fn minute(seconds: u32) -> String {
     Timestamp::from_second(i64::from(seconds)).map_or_else(

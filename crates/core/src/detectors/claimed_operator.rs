@@ -61,7 +61,11 @@ impl Detector for ClaimedOperator {
                     .published()
                     .map_or_else(String::new, |day| format!(" on {day}"))
             ),
-            _ => return Outcome::Clear(share),
+            _ => {
+                return Outcome::Abstain(Gap::NotKnown(
+                    "the operator's networks of that time are not known; 'cattlegrid lists update' fetches them",
+                ));
+            }
         };
         Outcome::finding(toward, why, &[("claimed_share", share)])
     }
