@@ -17,6 +17,7 @@ use cattlegrid_report::write_text;
 use crate::cli::AnalyzeArgs;
 use crate::cli::FailOn;
 use crate::files::write_whole;
+use crate::follow;
 use crate::logs;
 
 pub(crate) fn run(arguments: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
@@ -27,17 +28,28 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
     if arguments.pseudonymize {
         settings.pseudonyms = Some(Pseudonyms::new(pseudonym_key(arguments)?));
     }
+    if arguments.follow {
+        anyhow::ensure!(
+            !arguments.is_json_to_stdout(),
+            "--follow writes the JSON report again and again: give it a file, --json FILE"
+        );
+        return follow::run(arguments, logs::prepare(&arguments.log, settings, true)?);
+    }
     let read = logs::read(&arguments.log, settings)?;
-    let report = &read.report;
-    write(report, arguments, read.pieces)?;
+    write(&read.report, arguments, read.pieces)?;
+    Ok(exit_code(&read.report, arguments, read.is_incomplete))
+}
+
+/// What the program's end says.
+pub(crate) fn exit_code(report: &Report, arguments: &AnalyzeArgs, is_incomplete: bool) -> ExitCode {
     let failed = arguments
         .fail_on
         .is_some_and(|class| report.total(class.class()).sources > 0);
-    Ok(match (failed, read.is_incomplete) {
+    match (failed, is_incomplete) {
         (_, true) => ExitCode::from(2),
         (true, false) => ExitCode::from(1),
         (false, false) => ExitCode::SUCCESS,
-    })
+    }
 }
 
 /// The owner's key, or one that nobody will know.
@@ -60,17 +72,18 @@ fn pseudonym_key(arguments: &AnalyzeArgs) -> anyhow::Result<Vec<u8>> {
     Ok(key)
 }
 
-fn write(report: &Report, arguments: &AnalyzeArgs, pieces: Vec<String>) -> anyhow::Result<()> {
-    let to_stdout = arguments.json.as_deref() == Some(Path::new("-"));
-    match &arguments.json {
-        Some(_) if to_stdout => write_json(report, &mut io::stdout().lock())?,
-        Some(path) => write_whole(path, |file| write_json(report, file))?,
-        None => {}
+/// Writes everything that was asked for.
+pub(crate) fn write(
+    report: &Report,
+    arguments: &AnalyzeArgs,
+    pieces: Vec<String>,
+) -> anyhow::Result<()> {
+    write_files(report, arguments)?;
+    if arguments.is_json_to_stdout() {
+        write_json(report, &mut io::stdout().lock())?;
+        return Ok(());
     }
-    if let Some(path) = &arguments.html {
-        write_whole(path, |file| write_html(report, file))?;
-    }
-    if arguments.log.quiet || to_stdout {
+    if arguments.log.quiet {
         return Ok(());
     }
     let options = TextOptions {
@@ -80,6 +93,25 @@ fn write(report: &Report, arguments: &AnalyzeArgs, pieces: Vec<String>) -> anyho
     };
     write_text(report, &options, &mut io::stdout().lock())?;
     Ok(())
+}
+
+/// Writes the files that were asked for, each of them whole.
+pub(crate) fn write_files(report: &Report, arguments: &AnalyzeArgs) -> anyhow::Result<()> {
+    if let Some(path) = &arguments.json
+        && !arguments.is_json_to_stdout()
+    {
+        write_whole(path, |file| write_json(report, file))?;
+    }
+    if let Some(path) = &arguments.html {
+        write_whole(path, |file| write_html(report, file))?;
+    }
+    Ok(())
+}
+
+impl AnalyzeArgs {
+    fn is_json_to_stdout(&self) -> bool {
+        self.json.as_deref() == Some(Path::new("-"))
+    }
 }
 
 impl FailOn {

@@ -74,6 +74,10 @@ pub(crate) struct AnalyzeArgs {
     /// Write the report as one HTML page that needs nothing else
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Read on as the logs grow, through every rotation; judge again after each half hour of the log's time, show verdicts that
+    /// changed and replace the report files. Keeps this window and the one before; Ctrl-C or SIGTERM ends it
+    #[arg(long)]
+    pub(crate) follow: bool,
     /// Replace addresses by pseudonyms that keep networks together, and show no lines of the log
     #[arg(long)]
     pub(crate) pseudonymize: bool,

@@ -27,13 +27,14 @@ use indicatif::ProgressStyle;
 use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::TimeZone;
+use rayon::ThreadPool;
 
 use crate::cli::LogArgs;
 use crate::cli::span_days;
 use crate::lists;
 
 /// Blocks that are parsed and folded together: enough to keep threads busy, few enough to stay small.
-const ROUND: usize = 16;
+pub(crate) const ROUND: usize = 16;
 
 /// Logs that were read.
 pub(crate) struct Read {
@@ -44,8 +45,45 @@ pub(crate) struct Read {
     pub(crate) is_incomplete: bool,
 }
 
+/// Logs that were looked at, and all that is needed to judge them.
+pub(crate) struct Prepared {
+    pub(crate) plan: Plan,
+    pub(crate) analysis: Analysis,
+    pub(crate) looking: Looking,
+    pub(crate) pool: ThreadPool,
+    /// Names of the inputs, in the order they are read.
+    pub(crate) pieces: Vec<String>,
+}
+
 /// Reads and judges the logs that the flags name.
 pub(crate) fn read(arguments: &LogArgs, settings: Settings) -> anyhow::Result<Read> {
+    let Prepared {
+        plan,
+        analysis,
+        pool,
+        pieces,
+        ..
+    } = prepare(arguments, settings, false)?;
+    if plan.pieces.is_empty() {
+        bail!("none of the logs could be read");
+    }
+    let lost_before = is_loss(&plan.problems);
+    let (report, problems) = pool.install(|| run(plan, analysis, arguments));
+    say_problems(&problems);
+    check_readable(&report, &pieces)?;
+    Ok(Read {
+        report,
+        pieces,
+        is_incomplete: lost_before || is_loss(&problems),
+    })
+}
+
+/// Looks at the logs that the flags name.
+pub(crate) fn prepare(
+    arguments: &LogArgs,
+    settings: Settings,
+    follow: bool,
+) -> anyhow::Result<Prepared> {
     let format = arguments
         .format
         .as_deref()
@@ -57,31 +95,33 @@ pub(crate) fn read(arguments: &LogArgs, settings: Settings) -> anyhow::Result<Re
         format,
         source_field: arguments.source_field.clone(),
         zone: Some(settings.reading.zone.clone()),
+        follow,
     };
     let folder = arguments.lists.clone().or_else(lists::default_folder);
     let knowledge = lists::knowledge(folder.as_deref())?;
     let analysis = Analysis::new(settings, knowledge).map_err(anyhow::Error::msg)?;
     let plan = plan(&arguments.logs, &looking);
     say_problems(&plan.problems);
-    if plan.pieces.is_empty() {
-        bail!("none of the logs could be read");
+    if !plan.pieces.is_empty() {
+        say_formats(&plan, arguments);
     }
-    let pieces: Vec<String> = plan.pieces.iter().map(|piece| piece.name.clone()).collect();
-    say_formats(&plan, arguments);
     let threads = arguments.threads.map_or(0, usize::from);
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
         .context("the threads could not be started")?;
-    let lost_before = plan.problems.iter().any(|problem| problem.is_loss);
-    let (report, problems) = pool.install(|| run(plan, analysis, arguments));
-    say_problems(&problems);
-    check_readable(&report, &pieces)?;
-    Ok(Read {
-        report,
-        pieces,
-        is_incomplete: lost_before || problems.iter().any(|problem| problem.is_loss),
+    Ok(Prepared {
+        pieces: plan.pieces.iter().map(|piece| piece.name.clone()).collect(),
+        plan,
+        analysis,
+        looking,
+        pool,
     })
+}
+
+/// True where an input, or a part of one, was not read.
+pub(crate) fn is_loss(problems: &[Problem]) -> bool {
+    problems.iter().any(|problem| problem.is_loss)
 }
 
 /// The settings of a run: the file, and the flags over it.
@@ -232,7 +272,7 @@ fn progress_bar(plan: &Plan, arguments: &LogArgs) -> ProgressBar {
 }
 
 /// A log that mostly could not be read would give a report about the rest, which nobody asked for.
-fn check_readable(report: &Report, pieces: &[String]) -> anyhow::Result<()> {
+pub(crate) fn check_readable(report: &Report, pieces: &[String]) -> anyhow::Result<()> {
     let lines = &report.lines;
     let unreadable = lines.unreadable();
     if unreadable * 2 <= lines.read - lines.blank {
@@ -299,7 +339,7 @@ fn say_formats(plan: &Plan, arguments: &LogArgs) {
     );
 }
 
-fn say_problems(problems: &[Problem]) {
+pub(crate) fn say_problems(problems: &[Problem]) {
     for problem in problems {
         let _ = writeln!(
             io::stderr(),

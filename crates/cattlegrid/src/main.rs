@@ -4,6 +4,7 @@ mod analyze;
 mod cli;
 mod explain;
 mod files;
+mod follow;
 mod inspect;
 mod lists;
 mod logs;

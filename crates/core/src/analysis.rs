@@ -5,6 +5,7 @@ mod parse;
 mod stitch;
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -34,6 +35,8 @@ const TABLES: usize = 64;
 pub struct Block {
     /// Number of the piece, in the order the pieces are given.
     pub piece: u32,
+    /// True for the first lines of a file: line numbers begin anew.
+    pub starts_file: bool,
     /// The piece's format.
     pub format: Arc<Format>,
     /// Room for the lines. It goes back to the reader, and is not cleared in between.
@@ -64,8 +67,8 @@ pub struct Analysis {
     stitcher: Stitcher,
     clock: Option<Clock>,
     lines: Lines,
-    /// The piece that is being read, and the lines read before it.
-    piece: (u32, u64),
+    /// Lines of each piece so far.
+    pieces: BTreeMap<u32, u64>,
     /// The piece whose header has changed, and its format since.
     header: Option<(u32, Arc<Format>)>,
     tokens: BTreeMap<u64, Box<[u8]>>,
@@ -89,7 +92,7 @@ impl Analysis {
             spare: Vec::new(),
             clock: None,
             lines: Lines::default(),
-            piece: (0, 0),
+            pieces: BTreeMap::new(),
             header: None,
             tokens: BTreeMap::new(),
             hasher,
@@ -123,10 +126,11 @@ impl Analysis {
             })
             .collect();
         for (block, parsed) in blocks.iter().zip(&mut parsed) {
-            if self.piece.0 != block.piece {
-                self.piece = (block.piece, self.lines.read);
+            let before = self.pieces.entry(block.piece).or_default();
+            if block.starts_file {
+                *before = 0;
             }
-            parsed.count_lines(block, self.piece.1, &mut self.lines);
+            *before += parsed.count_lines(block, *before, &mut self.lines);
             self.tokens.extend(parsed.tokens.drain(..));
             self.examples.append(&mut parsed.examples);
             self.examples.truncate(parse::EXAMPLES_MAX);
@@ -167,11 +171,37 @@ impl Analysis {
             });
     }
 
+    /// Time of the latest request.
+    pub fn last_time(&self) -> Option<u32> {
+        self.stitcher.last_time()
+    }
+
+    /// Forgets all windows but the one of the latest request and the one before it.
+    pub fn forget_old_windows(&mut self) {
+        let (Some(clock), Some(last)) = (self.clock, self.last_time()) else {
+            return;
+        };
+        let before = clock.place(last).0.saturating_sub(1);
+        self.tables
+            .par_iter_mut()
+            .for_each(|table| table.forget(before));
+        if !self.tokens.is_empty() {
+            let kept: BTreeSet<u64> = self.tables.iter().flat_map(Table::tokens).collect();
+            self.tokens.retain(|value, _| kept.contains(value));
+        }
+    }
+
+    /// Judges what was seen so far. A line far off in time is left out until the next one tells whether it counts.
+    pub fn report(&self) -> Report {
+        finish::report(self)
+    }
+
     /// Judges everything that was seen.
     pub fn finish(mut self) -> Report {
         let held = self.stitcher.release(TABLES);
         self.fold(&held);
-        finish::finish(self)
+        self.tables.par_iter_mut().for_each(Table::seal);
+        self.report()
     }
 }
 

@@ -57,8 +57,6 @@ pub struct Table {
     /// Profiles of sources with more than one request. They lie together, so that folding a table stays in few pages of
     /// memory: scattered over the heap they cost a tenth of the time.
     profiles: Chunks<Profile>,
-    /// Slots by source and window, once the table is sealed.
-    order: Vec<u32>,
     hasher: RandomState,
     /// Totals of this table's requests by window.
     sites: Vec<(u32, Site)>,
@@ -172,6 +170,11 @@ impl<T> Chunks<T> {
     fn iter(&self) -> impl Iterator<Item = &T> {
         self.chunks.iter().flatten()
     }
+
+    /// Takes all elements out.
+    fn take(&mut self) -> impl Iterator<Item = T> + use<T> {
+        std::mem::take(&mut self.chunks).into_iter().flatten()
+    }
 }
 
 /// A place in the index: which slot, and bits of the key's hash that tell nearly all others apart without a look at it.
@@ -192,7 +195,6 @@ impl Table {
             index: HashTable::new(),
             slots: Chunks::new(),
             profiles: Chunks::new(),
-            order: Vec::new(),
             hasher,
             sites: Vec::new(),
         }
@@ -270,10 +272,28 @@ impl Table {
     }
 
     fn insert(&mut self, record: &Record, place: &Place, clock: &Clock) {
+        let source = record.source();
+        let body = match Single::of(record, place.stream) {
+            Some(single) => Body::One(single),
+            None => {
+                let mut profile = Profile::default();
+                profile.observe(record, place.stream, place.bin, clock.bins as usize);
+                Body::Many(self.profiles.push(profile))
+            }
+        };
+        self.push(Slot {
+            source: source.value,
+            window: place.window,
+            kind: source.kind,
+            body,
+        });
+    }
+
+    /// Adds a slot that is not there yet.
+    fn push(&mut self, slot: Slot) {
         let Table {
             index,
             slots,
-            profiles,
             hasher,
             ..
         } = self;
@@ -281,27 +301,13 @@ impl Table {
             let slot = slots.get(entry.slot);
             hasher.hash_one((slot.source, slot.window))
         };
-        let source = record.source();
-        let hash = hasher.hash_one((source.value, place.window));
+        let hash = hasher.hash_one((slot.source, slot.window));
         let entry = Entry {
             tag: tag(hash),
             slot: slots.len() as u32,
         };
         index.insert_unique(hash, entry, rehash);
-        let body = match Single::of(record, place.stream) {
-            Some(single) => Body::One(single),
-            None => {
-                let mut profile = Profile::default();
-                profile.observe(record, place.stream, place.bin, clock.bins as usize);
-                Body::Many(profiles.push(profile))
-            }
-        };
-        slots.push(Slot {
-            source: source.value,
-            window: place.window,
-            kind: source.kind,
-            body,
-        });
+        slots.push(slot);
     }
 
     fn site(&mut self, window: u32) -> &mut Site {
@@ -316,23 +322,52 @@ impl Table {
         }
     }
 
-    /// Takes out the totals by window.
-    pub fn take_sites(&mut self) -> Vec<(u32, Site)> {
-        std::mem::take(&mut self.sites)
+    /// Totals by window.
+    pub fn sites(&self) -> &[(u32, Site)] {
+        &self.sites
     }
 
-    /// Puts the windows of each source together; the table is only read from here on.
+    /// Gives back the memory of the index: the table is only read from here on.
     pub fn seal(&mut self) {
         self.index = HashTable::new();
-        self.order = (0..self.slots.len() as u32).collect();
+    }
+
+    /// Forgets all windows before this one.
+    pub fn forget(&mut self, before: u32) {
+        if self.sites.iter().all(|(window, _)| *window >= before) {
+            return;
+        }
+        let mut kept = Table::new(self.hasher.clone());
+        kept.sites = std::mem::take(&mut self.sites);
+        kept.sites.retain(|(window, _)| *window >= before);
+        let mut profiles: Vec<Option<Profile>> = self.profiles.take().map(Some).collect();
+        for mut slot in self.slots.take().filter(|slot| slot.window >= before) {
+            if let Body::Many(number) = &mut slot.body {
+                let profile = profiles[*number as usize].take().unwrap_or_default();
+                *number = kept.profiles.push(profile);
+            }
+            kept.push(slot);
+        }
+        *self = kept;
+    }
+
+    /// Sources that are no addresses.
+    pub fn tokens(&self) -> impl Iterator<Item = u64> {
+        let tokens = |slot: &&Slot| slot.kind == SourceKind::Token;
+        self.slots.iter().filter(tokens).map(|slot| slot.source)
+    }
+
+    /// All slots, the windows of each source together.
+    fn order(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.slots.len() as u32).collect();
         // With a single window every source has a single slot, and what is made of them is sorted later.
         if self.sites.len() > 1 {
-            let Table { order, slots, .. } = self;
             order.sort_unstable_by_key(|at| {
-                let slot = slots.get(*at);
+                let slot = self.slots.get(*at);
                 (slot.kind, slot.source, slot.window)
             });
         }
+        order
     }
 
     /// Goes through the profiles of all sources with more than one request, in no order.
@@ -344,7 +379,7 @@ impl Table {
         }
     }
 
-    /// Goes through a sealed table: one call for each source, with its windows in their order.
+    /// Goes through the table: one call for each source, with its windows in their order.
     pub fn for_each_source(
         &self,
         clock: &Clock,
@@ -355,7 +390,7 @@ impl Table {
             let slot = self.slots.get(*at);
             (slot.kind, slot.source)
         };
-        for run in self.order.chunk_by(|a, b| key(a) == key(b)) {
+        for run in self.order().chunk_by(|a, b| key(a) == key(b)) {
             let first = self.slots.get(run[0]);
             let source = Source {
                 kind: first.kind,

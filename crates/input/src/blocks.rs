@@ -13,9 +13,13 @@ const EXAMPLE_BYTES: usize = 300;
 
 /// Cuts a reader into blocks.
 pub(crate) struct Blocks<R> {
-    reader: R,
+    pub(crate) reader: R,
     /// The beginning of a line whose end is in the next block.
     carry: Vec<u8>,
+    /// True inside a line that does not fit a block: the rest of it is passed over.
+    inside_long_line: bool,
+    /// True for a file that may still grow: its last line counts once it is complete.
+    grows: bool,
     ended: bool,
 }
 
@@ -27,8 +31,23 @@ impl<R: Read> Blocks<R> {
         Blocks {
             reader,
             carry: Vec::new(),
+            inside_long_line: false,
+            grows: false,
             ended: false,
         }
+    }
+
+    /// Blocks of a file that may still grow: after its end there may be more.
+    pub(crate) fn growing(reader: R) -> Blocks<R> {
+        Blocks {
+            grows: true,
+            ..Blocks::new(reader)
+        }
+    }
+
+    /// No more will come: a line without a newline at the end counts now.
+    pub(crate) fn close(&mut self) {
+        self.grows = false;
     }
 
     /// Fills `buffer` with whole lines and says how many bytes they have. `None` at the end of the input. With an error
@@ -45,48 +64,39 @@ impl<R: Read> Blocks<R> {
             self.carry.clear();
             let (read, error) = fill(&mut self.reader, &mut buffer[carried..]);
             let mut length = carried + read;
-            self.ended = length < BLOCK_BYTES || error.is_some();
-            match memchr::memrchr(b'\n', &buffer[..length]) {
-                _ if self.ended => {}
-                Some(newline) => {
-                    self.carry.extend_from_slice(&buffer[newline + 1..length]);
-                    length = newline + 1;
+            let at_end = length < BLOCK_BYTES || error.is_some();
+            self.ended = at_end && !self.grows;
+            if self.inside_long_line {
+                length = self.pass_over(&mut buffer[..length]);
+            } else if length == BLOCK_BYTES && memchr::memchr(b'\n', buffer).is_none() {
+                self.inside_long_line = true;
+                long_lines.0 += 1;
+                if long_lines.1.is_empty() {
+                    long_lines.1.extend_from_slice(&buffer[..EXAMPLE_BYTES]);
                 }
-                None => {
-                    long_lines.0 += 1;
-                    if long_lines.1.is_empty() {
-                        long_lines.1.extend_from_slice(&buffer[..EXAMPLE_BYTES]);
-                    }
-                    if let Some(error) = self.drop_line(buffer) {
-                        return (Some((0, long_lines)), Some(error));
-                    }
-                    continue;
-                }
+                length = 0;
             }
-            if length > 0 || long_lines.0 > 0 || error.is_some() {
-                return (
-                    (length > 0 || long_lines.0 > 0).then_some((length, long_lines)),
-                    error,
-                );
+            if !self.ended {
+                let whole = memchr::memrchr(b'\n', &buffer[..length]).map_or(0, |at| at + 1);
+                self.carry.extend_from_slice(&buffer[whole..length]);
+                length = whole;
+            }
+            if length > 0 || at_end {
+                let is_any = length > 0 || long_lines.0 > 0;
+                return (is_any.then_some((length, long_lines)), error);
             }
         }
-        ((long_lines.0 > 0).then_some((0, long_lines)), None)
+        (None, None)
     }
 
-    /// Passes over the rest of a line that fills the whole block; what follows it is carried over.
-    fn drop_line(&mut self, buffer: &mut [u8]) -> Option<io::Error> {
-        loop {
-            let (length, error) = fill(&mut self.reader, buffer);
-            if let Some(newline) = memchr::memchr(b'\n', &buffer[..length]) {
-                self.carry.extend_from_slice(&buffer[newline + 1..length]);
-                self.ended = error.is_some();
-                return error;
-            }
-            if length < buffer.len() || error.is_some() {
-                self.ended = true;
-                return error;
-            }
-        }
+    /// Passes over the rest of a line that did not fit a block. Says how many bytes behind it are now at the beginning.
+    fn pass_over(&mut self, buffer: &mut [u8]) -> usize {
+        let Some(newline) = memchr::memchr(b'\n', buffer) else {
+            return 0;
+        };
+        self.inside_long_line = false;
+        buffer.copy_within(newline + 1.., 0);
+        buffer.len() - newline - 1
     }
 }
 

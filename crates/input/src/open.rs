@@ -40,6 +40,14 @@ impl Opened {
             Input::Stdin => Box::new(io::stdin()),
             Input::File(path) => Box::new(File::open(path).map_err(|error| open_error(&error))?),
         };
+        Opened::unpack(raw, taken)
+    }
+
+    /// Reads what is inside, packed or not.
+    pub(crate) fn unpack(
+        raw: Box<dyn Read + Send>,
+        taken: &Arc<AtomicU64>,
+    ) -> Result<Opened, String> {
         let counted = Counted {
             inner: raw,
             own: Arc::default(),

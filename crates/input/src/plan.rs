@@ -1,8 +1,11 @@
 //! The order of reading: every input is looked at once, then read in the order of its first request.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
 
 use cattlegrid_core::analysis::Block;
 use cattlegrid_core::format::Detection;
@@ -11,16 +14,24 @@ use cattlegrid_core::format::Reader;
 use cattlegrid_core::format::detect;
 use jiff::tz::TimeZone;
 
+use crate::Event;
 use crate::Problem;
 use crate::blocks::Blocks;
 use crate::find;
 use crate::find::Input;
+use crate::follow::Gone;
+use crate::follow::Sink;
+use crate::follow::Tail;
+use crate::follow::is_rotated_name;
 use crate::open::Compression;
 use crate::open::Opened;
 use crate::open::fill;
 
 /// Bytes of an input that are looked at to tell its format and its first time.
 const LOOK_BYTES: usize = 64 << 10;
+
+/// How often followed logs are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// One input that will be read.
 pub struct Piece {
@@ -33,6 +44,8 @@ pub struct Piece {
     begun: Option<Begun>,
     /// Time of the first request, and its line.
     first: (u32, Vec<u8>),
+    /// The log is still written to.
+    tail: Option<Tail>,
 }
 
 /// An input that was already begun: its beginning, the rest, and an error that came in between.
@@ -43,9 +56,12 @@ struct Begun {
 }
 
 /// What will be read, in this order.
+#[derive(Default)]
 pub struct Plan {
     /// The inputs.
     pub pieces: Vec<Piece>,
+    /// Logs that hold nothing yet, and will be followed.
+    waiting: Vec<(Input, Tail)>,
     /// Inputs that cannot be read.
     pub problems: Vec<Problem>,
     /// Bytes on disk of all inputs, where that is known.
@@ -74,42 +90,71 @@ pub struct Looking {
     pub source_field: Option<String>,
     /// Zone of times that are written without one; UTC unless given.
     pub zone: Option<TimeZone>,
+    /// Files will be read on as they grow.
+    pub follow: bool,
 }
 
 /// Finds what the arguments name and looks at the beginning of each.
 pub fn plan(arguments: &[String], looking: &Looking) -> Plan {
-    let mut problems = Vec::new();
-    let inputs = find::find(arguments, &mut problems);
-    let mut pieces = Vec::new();
-    let mut total_bytes = 0;
-    for input in inputs {
-        if let Input::File(path) = &input {
-            total_bytes += std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let mut plan = Plan::default();
+    let inputs = find::find(arguments, &mut plan.problems);
+    for input in &inputs {
+        if let Input::File(path) = input {
+            plan.total_bytes += std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         }
-        let name = input.name();
-        match look(input, looking) {
-            Ok(piece) => pieces.push(piece),
-            Err(what) => problems.push(Problem {
+        if let Err(what) = plan.add(input, &inputs, looking) {
+            plan.problems.push(Problem {
                 is_loss: what != EMPTY && what != NO_LINES,
-                ..Problem::new(&name, what)
-            }),
+                ..Problem::new(&input.name(), what)
+            });
         }
     }
     // Pieces of one log come in the order of time, whatever the order of the arguments.
-    pieces.sort_by(|a, b| a.first.cmp(&b.first));
-    Plan {
-        pieces,
-        problems,
-        total_bytes,
-        progress: Progress::default(),
+    plan.pieces.sort_by(|a, b| a.first.cmp(&b.first));
+    plan
+}
+
+impl Plan {
+    /// True where a log will be read on as it grows.
+    pub fn can_follow(&self) -> bool {
+        !self.waiting.is_empty() || self.pieces.iter().any(|piece| piece.tail.is_some())
     }
+
+    fn add(&mut self, input: &Input, all: &[Input], looking: &Looking) -> Result<(), String> {
+        let tail = if looking.follow {
+            tail(input, all)?
+        } else {
+            None
+        };
+        match (look(input, looking), tail) {
+            (Ok(piece), tail) => self.pieces.push(Piece { tail, ..piece }),
+            (Err(what), Some(tail)) if what == EMPTY || what == NO_LINES => {
+                self.waiting.push((input.clone(), tail));
+            }
+            (Err(what), _) => return Err(what),
+        }
+        Ok(())
+    }
+}
+
+/// A log that is still written to: not packed, nor an earlier part of one of the others.
+fn tail(input: &Input, all: &[Input]) -> Result<Option<Tail>, String> {
+    let path = match input {
+        Input::File(path) if !input.can_only_be_read_once() => path,
+        _ => return Err("cannot be followed: name the file that the server writes to".to_owned()),
+    };
+    let is_log = |other: &Input| matches!(other, Input::File(log) if is_rotated_name(log, path));
+    if all.iter().any(is_log) {
+        return Ok(None);
+    }
+    Ok(Some(Tail::open(path)?).filter(|tail| !tail.is_packed()))
 }
 
 const EMPTY: &str = "is empty";
 const NO_LINES: &str = "holds no lines";
 
-fn look(input: Input, looking: &Looking) -> Result<Piece, String> {
-    let mut opened = Opened::open(&input, &Arc::default())?;
+fn look(input: &Input, looking: &Looking) -> Result<Piece, String> {
+    let mut opened = Opened::open(input, &Arc::default())?;
     let mut start = vec![0; LOOK_BYTES];
     let (length, error) = fill(&mut opened, &mut start);
     if let (0, Some(error)) = (length, &error) {
@@ -147,7 +192,9 @@ fn look(input: Input, looking: &Looking) -> Result<Piece, String> {
     }
     let first = first_request(&start[..whole], &format, looking);
     let name = input.name();
-    let begun = input.can_only_be_read_once().then_some(Begun {
+    // A file that is renamed while others are read must still be the one that was looked at.
+    let keep = looking.follow || input.can_only_be_read_once();
+    let begun = keep.then_some(Begun {
         start,
         rest: opened,
         error,
@@ -155,9 +202,10 @@ fn look(input: Input, looking: &Looking) -> Result<Piece, String> {
     Ok(Piece {
         name,
         format: Arc::new(format),
-        input,
+        input: input.clone(),
         begun,
         first,
+        tail: None,
     })
 }
 
@@ -199,58 +247,169 @@ impl Plan {
     ) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (number, piece) in self.pieces.into_iter().enumerate() {
-            let Piece {
-                name,
-                format,
-                input,
-                begun,
-                ..
-            } = piece;
-            let mut early = None;
-            let stream: Box<dyn std::io::Read> = match begun {
-                Some(Begun { start, rest, error }) => {
-                    early = error;
-                    self.progress
-                        .0
-                        .fetch_add(start.len() as u64, Ordering::Relaxed);
-                    Box::new(std::io::Read::chain(std::io::Cursor::new(start), rest))
-                }
-                None => match Opened::open(&input, &self.progress.0) {
-                    Ok(opened) => Box::new(opened),
-                    Err(what) => {
-                        problems.push(Problem::new(&name, what));
-                        continue;
-                    }
-                },
-            };
-            let mut blocks = Blocks::new(stream);
-            loop {
-                let mut buffer = room();
-                let (lines, error) = blocks.next(&mut buffer);
-                let ended = lines.is_none();
-                if let Some((length, long_lines)) = lines
-                    && !give(Block {
-                        piece: number as u32,
-                        format: Arc::clone(&format),
-                        buffer,
-                        length,
-                        long_lines,
-                    })
-                {
-                    return problems;
-                }
-                if let Some(error) = error.or_else(|| early.take_if(|_| ended)) {
-                    problems.push(Problem::new(
-                        &name,
-                        format!("is damaged; what came before was read: {error}"),
-                    ));
-                    break;
-                }
-                if ended {
-                    break;
-                }
+            let read = piece.read(number as u32, &self.progress, &mut room, &mut give);
+            match read {
+                Ok(()) => {}
+                Err(Ending::Damaged(problem)) => problems.push(problem),
+                Err(Ending::Gone) => break,
             }
         }
         problems
+    }
+
+    /// Reads everything, and then on what the logs gain, until `stop` is set or `give` says so.
+    pub fn follow(
+        self,
+        mut room: impl FnMut() -> Vec<u8>,
+        mut give: impl FnMut(Event) -> bool,
+        looking: &Looking,
+        stop: &AtomicBool,
+    ) -> Vec<Problem> {
+        let mut following = Following {
+            tails: Vec::new(),
+            waiting: self.waiting,
+            pieces: self.pieces.len() as u32,
+            spare: None,
+            room: &mut room,
+            give: &mut give,
+        };
+        let mut problems = Vec::new();
+        for (number, piece) in self.pieces.into_iter().enumerate() {
+            if stop.load(Ordering::Relaxed) {
+                return problems;
+            }
+            let read = following.begin(piece, number as u32, &self.progress);
+            match read {
+                Ok(()) => {}
+                Err(Ending::Damaged(problem)) => problems.push(problem),
+                Err(Ending::Gone) => return problems,
+            }
+        }
+        if !(following.give)(Event::CaughtUp) {
+            return problems;
+        }
+        loop {
+            // What was there when the end was asked for is still read.
+            let is_last = stop.load(Ordering::Relaxed);
+            if following.look(looking).is_err() || is_last {
+                return problems;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+/// Logs that are followed.
+struct Following<'a> {
+    tails: Vec<(u32, Followed, Tail)>,
+    waiting: Vec<(Input, Tail)>,
+    /// Numbers that were given to pieces.
+    pieces: u32,
+    spare: Option<Vec<u8>>,
+    room: &'a mut dyn FnMut() -> Vec<u8>,
+    give: &'a mut dyn FnMut(Event) -> bool,
+}
+
+/// Name and format of a followed log.
+type Followed = (String, Arc<Format>);
+
+impl Following<'_> {
+    /// Reads a piece to its end, and keeps it if it may grow.
+    fn begin(&mut self, mut piece: Piece, number: u32, progress: &Progress) -> Result<(), Ending> {
+        let Some(tail) = piece.tail.take() else {
+            let mut give = |block| (self.give)(Event::Block(block));
+            return piece.read(number, progress, &mut self.room, &mut give);
+        };
+        self.tails.push((number, (piece.name, piece.format), tail));
+        self.look_at(self.tails.len() - 1)
+    }
+
+    fn look(&mut self, looking: &Looking) -> Result<(), Ending> {
+        let waiting = std::mem::take(&mut self.waiting);
+        for (input, tail) in waiting {
+            match look(&input, looking) {
+                Ok(piece) => {
+                    let found = Event::Found(piece.name.clone(), Arc::clone(&piece.format));
+                    if !(self.give)(found) {
+                        return Err(Ending::Gone);
+                    }
+                    self.tails
+                        .push((self.pieces, (piece.name, piece.format), tail));
+                    self.pieces += 1;
+                }
+                Err(_) => self.waiting.push((input, tail)),
+            }
+        }
+        (0..self.tails.len()).try_for_each(|at| self.look_at(at))
+    }
+
+    fn look_at(&mut self, at: usize) -> Result<(), Ending> {
+        let (piece, (name, format), tail) = &mut self.tails[at];
+        let mut sink = Sink {
+            name,
+            piece: *piece,
+            format,
+            room: self.room,
+            give: self.give,
+            spare: &mut self.spare,
+        };
+        tail.look(&mut sink).map_err(|Gone| Ending::Gone)
+    }
+}
+
+/// Why reading ended early.
+enum Ending {
+    /// The receiver has gone.
+    Gone,
+    Damaged(Problem),
+}
+
+impl Piece {
+    /// Reads it from its beginning to its end.
+    fn read(
+        self,
+        number: u32,
+        progress: &Progress,
+        room: &mut dyn FnMut() -> Vec<u8>,
+        give: &mut dyn FnMut(Block) -> bool,
+    ) -> Result<(), Ending> {
+        let damaged = |what: String| Ending::Damaged(Problem::new(&self.name, what));
+        let mut early = None;
+        let stream: Box<dyn std::io::Read> = match self.begun {
+            Some(Begun { start, rest, error }) => {
+                early = error;
+                progress.0.fetch_add(start.len() as u64, Ordering::Relaxed);
+                Box::new(std::io::Read::chain(std::io::Cursor::new(start), rest))
+            }
+            None => Box::new(Opened::open(&self.input, &progress.0).map_err(damaged)?),
+        };
+        let mut blocks = Blocks::new(stream);
+        let mut starts_file = true;
+        loop {
+            let mut buffer = room();
+            let (lines, error) = blocks.next(&mut buffer);
+            let ended = lines.is_none();
+            if let Some((length, long_lines)) = lines {
+                let block = Block {
+                    piece: number,
+                    starts_file: std::mem::take(&mut starts_file),
+                    format: Arc::clone(&self.format),
+                    buffer,
+                    length,
+                    long_lines,
+                };
+                if !give(block) {
+                    return Err(Ending::Gone);
+                }
+            }
+            if let Some(error) = error.or_else(|| early.take_if(|_| ended)) {
+                return Err(damaged(format!(
+                    "is damaged; what came before was read: {error}"
+                )));
+            }
+            if ended {
+                return Ok(());
+            }
+        }
     }
 }

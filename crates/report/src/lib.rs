@@ -1,11 +1,13 @@
 //! A [`cattlegrid_core::Report`] for people and for programs.
 
+mod changes;
 mod html;
 mod inspect;
 mod json;
 mod text;
 mod words;
 
+pub use changes::Told;
 pub use html::write_html;
 pub use inspect::write_inspection;
 pub use json::write_json;

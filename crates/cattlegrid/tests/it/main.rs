@@ -8,6 +8,7 @@
 mod browser;
 mod cli;
 mod determinism;
+mod follow;
 mod formats;
 mod hostile;
 mod lists;

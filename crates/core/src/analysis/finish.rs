@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::Analysis;
+use super::lock;
 use crate::detectors::SPECS;
 use crate::evidence::Context;
 use crate::knowledge::Knowledge;
@@ -35,20 +36,18 @@ use crate::verdict::Class;
 use crate::verdict::Verdict;
 use crate::verdict::judge;
 
-pub(super) fn finish(mut analysis: Analysis) -> Report {
+/// Judges what was seen so far.
+pub(super) fn report(analysis: &Analysis) -> Report {
     let mut report = Report {
         window_seconds: analysis.settings.window_seconds,
         min_requests: analysis.settings.min_requests,
         ..Report::default()
     };
-    let parsers = std::mem::take(&mut analysis.parsers)
-        .into_inner()
-        .unwrap_or_default();
     let mut agents = AgentBook::default();
-    parsers
-        .into_iter()
-        .for_each(|parser| agents.absorb(parser.into_agents()));
-    report.lines = std::mem::take(&mut analysis.lines);
+    lock(&analysis.parsers)
+        .iter()
+        .for_each(|parser| agents.absorb(parser.agents()));
+    report.lines = analysis.lines.clone();
     report.lines.skipped.sort_by_key(|skipped| skipped.reason);
     if analysis.settings.pseudonyms.is_some() {
         // A line tells who sent it.
@@ -58,8 +57,7 @@ pub(super) fn finish(mut analysis: Analysis) -> Report {
     let Some(clock) = analysis.clock else {
         return report;
     };
-    analysis.tables.par_iter_mut().for_each(Table::seal);
-    let sites = sites(&mut analysis.tables);
+    let sites = sites(&analysis.tables);
     let first = sites
         .values()
         .map(|site| site.first_seen)
@@ -100,7 +98,7 @@ pub(super) fn finish(mut analysis: Analysis) -> Report {
             .then_with(|| source_a.cmp(source_b))
     });
     if let Some(inspection) = &mut report.inspection {
-        inspection.lines = std::mem::take(&mut analysis.examples);
+        inspection.lines = analysis.examples.clone();
     }
     report.sources = sources.into_iter().map(|(_, report)| report).collect();
     report
@@ -137,11 +135,11 @@ fn not_logged(sites: &BTreeMap<u32, Site>) -> Vec<&'static str> {
 }
 
 /// Totals by window over all tables, with the habits of the sources.
-fn sites(tables: &mut [Table]) -> BTreeMap<u32, Site> {
+fn sites(tables: &[Table]) -> BTreeMap<u32, Site> {
     let parts: Vec<BTreeMap<u32, Site>> = tables
-        .par_iter_mut()
+        .par_iter()
         .map(|table| {
-            let mut sites: BTreeMap<u32, Site> = table.take_sites().into_iter().collect();
+            let mut sites: BTreeMap<u32, Site> = table.sites().iter().cloned().collect();
             table.for_each_busy(|window, profile| {
                 sites.entry(window).or_default().observe_habits(profile)
             });

@@ -100,8 +100,8 @@ impl Parser {
     }
 
     /// The agents this thread has seen.
-    pub(super) fn into_agents(self) -> AgentBook {
-        self.gathered.agents
+    pub(super) fn agents(&self) -> &AgentBook {
+        &self.gathered.agents
     }
 
     pub(super) fn parse(
@@ -245,9 +245,8 @@ impl Parsed {
             .sum()
     }
 
-    /// Adds this block's lines to the whole log's.
-    pub(super) fn count_lines(&mut self, block: &Block, before_piece: u64, lines: &mut Lines) {
-        let before = lines.read - before_piece;
+    /// Adds this block's lines, which come after `before` others of the file, to the whole log's. Says how many they are.
+    pub(super) fn count_lines(&mut self, block: &Block, before: u64, lines: &mut Lines) -> u64 {
         lines.read += self.lines + block.long_lines.0;
         lines.parsed += self.len();
         lines.blank += self.blank;
@@ -271,6 +270,7 @@ impl Parsed {
                 );
             }
         }
+        self.lines + block.long_lines.0
     }
 
     /// Empty again, with its memory.

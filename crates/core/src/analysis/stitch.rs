@@ -3,6 +3,8 @@
 //! Pieces of one log follow each other and are chained; files that overlap in time are streams of their own. A record
 //! whose time leaps away and back again is left out: a clock that was wrong for a moment. A leap that stays is a gap.
 
+use std::collections::BTreeMap;
+
 use super::parse::Parsed;
 use super::parse::note;
 use crate::format::Skip;
@@ -17,8 +19,8 @@ const OVERLAP_SECONDS: u32 = 60;
 pub(super) struct Stitcher {
     jump_seconds: u32,
     streams: Vec<Stream>,
-    /// Piece and stream of the last block.
-    current: Option<(u32, usize)>,
+    /// Streams of the pieces.
+    pieces: BTreeMap<u32, usize>,
     first_time: Option<u32>,
 }
 
@@ -45,7 +47,7 @@ impl Stitcher {
         Stitcher {
             jump_seconds,
             streams: Vec::new(),
-            current: None,
+            pieces: BTreeMap::new(),
             first_time: None,
         }
     }
@@ -55,16 +57,21 @@ impl Stitcher {
         self.first_time
     }
 
+    /// The latest time that counts, as far as is known.
+    pub(super) fn last_time(&self) -> Option<u32> {
+        self.streams.iter().filter_map(|stream| stream.last).max()
+    }
+
     /// Puts a block behind the ones before it.
     pub(super) fn stitch(&mut self, piece: u32, parsed: &mut Parsed, lines: &mut Lines) {
         let Some(first) = parsed.edges.first().map(|edge| edge.time) else {
             return;
         };
-        let number = match self.current {
-            Some((current, number)) if current == piece => number,
-            _ => self.stream_for(first),
+        let number = match self.pieces.get(&piece) {
+            Some(number) => *number,
+            None => self.stream_for(first),
         };
-        self.current = Some((piece, number));
+        self.pieces.insert(piece, number);
         parsed.stream = u16::try_from(number).unwrap_or(u16::MAX);
         let jump = self.jump_seconds;
         let stream = &mut self.streams[number];

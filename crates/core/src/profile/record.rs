@@ -381,7 +381,7 @@ pub struct AgentBook {
     limit: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct AgentNote {
     hash: u64,
     robot: u16,
@@ -439,16 +439,16 @@ impl AgentBook {
         self.table.retain(|note| note.hash <= self.limit);
     }
 
-    /// Takes over the other's notes.
-    pub fn absorb(&mut self, other: AgentBook) {
+    /// Adds the other's notes.
+    pub fn absorb(&mut self, other: &AgentBook) {
         self.limit = self.limit.min(other.limit);
-        for note in other.table {
+        for note in &other.table {
             if let Entry::Vacant(place) = self.table.entry(
                 note.hash,
                 |known| known.hash == note.hash,
                 |known| known.hash,
             ) {
-                place.insert(note);
+                place.insert(note.clone());
             }
         }
         self.table.retain(|note| note.hash <= self.limit);
@@ -568,9 +568,9 @@ mod tests {
             book
         };
         let mut whole = fill(&mut agents.iter());
-        whole.absorb(AgentBook::default());
+        whole.absorb(&AgentBook::default());
         let mut halves = fill(&mut agents.iter().rev().step_by(2));
-        halves.absorb(fill(&mut agents.iter().rev().skip(1).step_by(2)));
+        halves.absorb(&fill(&mut agents.iter().rev().skip(1).step_by(2)));
         let texts = |book: AgentBook| {
             book.into_index()
                 .notes

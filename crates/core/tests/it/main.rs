@@ -49,6 +49,7 @@ fn analyze(pieces: &[&[String]], settings: Settings, format: &str, block_lines: 
                     length: buffer.len(),
                     buffer,
                     long_lines: (0, Vec::new()),
+                    starts_file: false,
                 }
             })
             .collect();
