@@ -128,6 +128,9 @@ pub(crate) struct LogArgs {
         requires = "source_field"
     )]
     pub(crate) trusted_proxy: Vec<String>,
+    /// The site's robots.txt as it was when the log was written: robots that fetch what it forbids are told
+    #[arg(long, value_name = "FILE")]
+    pub(crate) robots: Option<PathBuf>,
     /// Zone of times that are written without one: Europe/Vienna, +02:00, local [default: UTC]
     #[arg(long, value_name = "ZONE", help_heading = "Reading")]
     pub(crate) tz: Option<String>,

@@ -1,8 +1,10 @@
 //! From the flags of a log command to a [`Report`]: settings, formats, reading with progress, and what went wrong.
 
+use std::fs::File;
 use std::io;
 use std::io::IsTerminal;
 use std::io::Write;
+use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -14,6 +16,7 @@ use cattlegrid_core::Report;
 use cattlegrid_core::Settings;
 use cattlegrid_core::analysis::Block;
 use cattlegrid_core::format::Format;
+use cattlegrid_core::knowledge::RobotsRules;
 use cattlegrid_core::proxies::Proxies;
 use cattlegrid_core::settings::Reading;
 use cattlegrid_core::text::printable;
@@ -98,7 +101,22 @@ pub(crate) fn prepare(
         follow,
     };
     let folder = arguments.lists.clone().or_else(lists::default_folder);
-    let knowledge = lists::knowledge(folder.as_deref())?;
+    let mut knowledge = lists::knowledge(folder.as_deref())?;
+    if let Some(path) = &arguments.robots {
+        knowledge = knowledge.with_rules(&robots_txt(path)?);
+        if knowledge
+            .rules
+            .as_ref()
+            .is_some_and(RobotsRules::allow_everything)
+            && !arguments.quiet
+        {
+            let _ = writeln!(
+                io::stderr(),
+                "cattlegrid: {} forbids nothing",
+                path.display()
+            );
+        }
+    }
     let analysis = Analysis::new(settings, knowledge).map_err(anyhow::Error::msg)?;
     let plan = plan(&arguments.logs, &looking);
     say_problems(&plan.problems);
@@ -117,6 +135,29 @@ pub(crate) fn prepare(
         looking,
         pool,
     })
+}
+
+/// Robots read no more of a robots.txt than this, and a longer file is something else.
+const ROBOTS_TXT_BYTES_MAX: u64 = 500 << 10;
+
+fn robots_txt(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let failed = || format!("--robots: {} cannot be read", path.display());
+    let mut text = Vec::new();
+    File::open(path)
+        .and_then(|file| {
+            io::Read::read_to_end(
+                &mut io::Read::take(file, ROBOTS_TXT_BYTES_MAX + 1),
+                &mut text,
+            )
+        })
+        .with_context(failed)?;
+    if text.len() as u64 > ROBOTS_TXT_BYTES_MAX {
+        bail!(
+            "--robots: {} is longer than 500 KiB, more than robots read of a robots.txt",
+            path.display()
+        );
+    }
+    Ok(text)
 }
 
 /// True where an input, or a part of one, was not read.

@@ -1,5 +1,6 @@
 //! Bounded totals of the whole log in one window: what a source is compared with.
 
+use crate::profile::Distinct;
 use crate::profile::Profile;
 use crate::profile::Record;
 use crate::profile::flag;
@@ -26,6 +27,8 @@ pub struct Site {
     /// Sources with pages enough to have a habit, and the sum of their query shares in thousandths.
     habit_sources: u64,
     habit_queries: u64,
+    /// Pages of all sources with more than one request.
+    distinct_pages: Distinct,
 }
 
 /// Pages from which a source's share of queries is a habit.
@@ -43,6 +46,7 @@ impl Default for Site {
             asset_referrers: 0,
             habit_sources: 0,
             habit_queries: 0,
+            distinct_pages: Distinct::default(),
         }
     }
 }
@@ -66,6 +70,7 @@ impl Site {
 
     /// Takes in the habits of one source: each counts the same, so that one heavy crawler does not set the rule.
     pub fn observe_habits(&mut self, profile: &Profile) {
+        self.distinct_pages.absorb(&profile.distinct_pages);
         if profile.pages >= HABIT_PAGES {
             self.habit_sources += 1;
             self.habit_queries += u64::from(profile.queries) * 1000 / u64::from(profile.pages);
@@ -82,6 +87,7 @@ impl Site {
         self.asset_referrers += other.asset_referrers;
         self.habit_sources += other.habit_sources;
         self.habit_queries += other.habit_queries;
+        self.distinct_pages.absorb(&other.distinct_pages);
         if let Some(theirs) = &other.asset_hosts {
             let mine = self
                 .asset_hosts
@@ -100,6 +106,11 @@ impl Site {
             flag::SESSION_LOGGED,
         ]
         .map(|bit| self.flags & bit != 0)
+    }
+
+    /// Different pages that sources with more than one request fetched.
+    pub fn distinct_pages(&self) -> u64 {
+        self.distinct_pages.count()
     }
 
     /// Share of page requests with a query string, as the typical source has it.

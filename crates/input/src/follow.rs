@@ -212,12 +212,12 @@ impl Generation {
             return false;
         };
         let length = file.metadata().map_or(*position, |metadata| metadata.len());
-        // Emptied and grown past where we were, it begins with other lines.
+        // Emptied and grown to where we were or past it, it begins with other lines.
         let begins_otherwise = || {
             let mut now = vec![0; start.len()];
             file.read_exact_at(&mut now, *origin).is_ok() && now != *start
         };
-        length < *position || (length > *position && begins_otherwise())
+        length < *position || begins_otherwise()
     }
 
     /// Goes on in a copy of what was read here.
@@ -718,6 +718,18 @@ mod tests {
             // Once shorter than what was read, once longer.
             log.write("access.log", [2, 70, 200][round]);
             log.look();
+        }
+        log.check(0);
+    }
+
+    #[test]
+    fn h188_emptied_and_grown_to_the_same_length() {
+        let mut log = Followed::new();
+        for round in 0..3 {
+            log.written = round * 90;
+            log.write("access.log", 90);
+            log.look();
+            log.copy_and_empty(&format!("access.log.{round}"));
         }
         log.check(0);
     }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tempfile::TempDir;
+
 use crate::LINE;
 use crate::file;
 use crate::report;
@@ -338,6 +340,50 @@ fn pseudonyms_tell_nobody_and_keep_networks() {
     let output = run(&["analyze", "--pseudonymize", "--pseudonym-key", &short, &log]);
     assert!(
         stderr(&output).contains("shorter than 16 bytes"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn robots_that_ignore_robots_txt_are_told() {
+    let folder = TempDir::new().unwrap();
+    let rules = write(
+        folder.path(),
+        "robots.txt",
+        b"User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /private/\n",
+    );
+    let lines: String = (0..5)
+        .map(|number| {
+            let line = LINE.replace("GET /", &format!("GET /page-{number}"));
+            let gptbot = line.replace("Mozilla/5.0", "GPTBot/1.2");
+            let other = line
+                .replace("Mozilla/5.0", "Otherbot/1.0")
+                .replace("192.0.2.1", "192.0.2.2");
+            format!("{gptbot}\n{other}\n")
+        })
+        .collect();
+    let log = write(folder.path(), "access.log", lines.as_bytes());
+    let report = report(&["--robots", &rules, &log]);
+    let ignores = |name: &str| {
+        let sources = report["sources"].as_array().unwrap();
+        let source = sources
+            .iter()
+            .find(|source| source["source"] == name)
+            .unwrap();
+        let evidence = source["evidence"].as_array().unwrap();
+        evidence
+            .iter()
+            .any(|item| item["detector"] == "ignored_robots_txt")
+    };
+    assert!(ignores("192.0.2.1") && !ignores("192.0.2.2"));
+    let missing = run(&["analyze", "--robots", "/nonexistent", &log]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(stderr(&missing).contains("--robots: /nonexistent cannot be read"));
+    let nothing = write(folder.path(), "open.txt", b"User-agent: *\nAllow: /\n");
+    let output = run(&["analyze", "--robots", &nothing, &log]);
+    assert!(
+        stderr(&output).contains("forbids nothing"),
         "{}",
         stderr(&output)
     );

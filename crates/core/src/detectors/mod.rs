@@ -2,8 +2,12 @@
 
 mod claimed_operator;
 mod declared_robot;
+mod fetched_robots_txt;
 mod high_error_rate;
+mod high_page_rate;
 mod ignored_cookies;
+mod ignored_robots_txt;
+mod indiscriminate_download;
 mod loaded_page_parts;
 mod low_page_revisit;
 mod low_parameter_usage;
@@ -18,11 +22,15 @@ use crate::evidence::Outcome;
 use crate::profile::Profile;
 
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.
-pub const SPECS: [Spec; 10] = [
+pub const SPECS: [Spec; 14] = [
     claimed_operator::SPEC,
     declared_robot::SPEC,
+    fetched_robots_txt::SPEC,
     high_error_rate::SPEC,
+    high_page_rate::SPEC,
     ignored_cookies::SPEC,
+    ignored_robots_txt::SPEC,
+    indiscriminate_download::SPEC,
     loaded_page_parts::SPEC,
     low_page_revisit::SPEC,
     low_parameter_usage::SPEC,

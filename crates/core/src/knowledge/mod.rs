@@ -2,6 +2,7 @@
 
 mod operators;
 mod robots;
+mod rules;
 mod shape;
 
 pub use operators::Claim;
@@ -9,6 +10,7 @@ pub use operators::Operator;
 pub use operators::OwnRobot;
 pub use robots::Robot;
 pub use robots::RobotList;
+pub use rules::RobotsRules;
 
 /// Everything known before the first request.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub struct Knowledge {
     pub robots: RobotList,
     /// Who runs robots, in the order of [`Robot::operator`].
     pub operators: Vec<Operator>,
+    /// The owner's robots.txt, where it was given.
+    pub rules: Option<RobotsRules>,
 }
 
 impl Knowledge {
@@ -25,7 +29,14 @@ impl Knowledge {
         Ok(Knowledge {
             robots: RobotList::new(robots, &operators)?,
             operators,
+            rules: None,
         })
+    }
+
+    /// The same, with the owner's robots.txt.
+    pub fn with_rules(mut self, text: &[u8]) -> Knowledge {
+        self.rules = Some(RobotsRules::new(text, &self.robots));
+        self
     }
 
     /// Who runs a robot.

@@ -182,6 +182,11 @@ impl RobotList {
         Some(self.listed + at as u16)
     }
 
+    /// Names of all robots, in the order of their numbers.
+    pub fn robot_names(&self) -> impl Iterator<Item = &str> {
+        self.robots.iter().map(|robot| robot.name.as_str())
+    }
+
     /// The robot of a number that [`RobotList::find`] gave.
     pub fn robot(&self, number: u16) -> Option<&Robot> {
         self.robots.get(usize::from(number))

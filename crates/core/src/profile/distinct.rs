@@ -50,6 +50,23 @@ impl Distinct {
         }
     }
 
+    /// Takes note of everything that the other has seen.
+    pub fn absorb(&mut self, other: &Distinct) {
+        match (&mut *self, other) {
+            (_, Distinct::Few(values)) => values.iter().for_each(|value| self.insert(*value)),
+            (Distinct::Many(mine), Distinct::Many(theirs)) => {
+                for (mine, theirs) in mine.iter_mut().zip(theirs.iter()) {
+                    *mine = (*mine & 15).max(theirs & 15) | (*mine >> 4).max(theirs >> 4) << 4;
+                }
+            }
+            (Distinct::Few(values), Distinct::Many(_)) => {
+                let few = std::mem::take(values);
+                *self = other.clone();
+                few.iter().for_each(|value| self.insert(*value));
+            }
+        }
+    }
+
     /// Forgets everything, keeping the memory for the next use.
     pub fn clear(&mut self) {
         match self {

@@ -44,8 +44,8 @@ pub struct Profile {
     pub assets: u32,
     /// Of these, the ones that name the page they belong to.
     pub assets_of_pages: u32,
-    /// Requests for `/robots.txt`.
-    pub robots: u32,
+    /// Requests that robots.txt forbids.
+    pub forbidden: u32,
     /// Page requests whose referrer was logged.
     pub referrers: u32,
     /// Of these, the empty ones.
@@ -62,6 +62,8 @@ pub struct Profile {
     pub declared: u32,
     /// Of these, monitors, previews and feed readers.
     pub declared_automated: u32,
+    /// Requests for `/robots.txt`.
+    pub robots: u16,
     /// The first of the robot list that was named, one more than its number.
     pub robot: u16,
     /// Consecutive different pages of one folder that are named, and how many of these pairs ascend.
@@ -160,7 +162,10 @@ impl Profile {
         self.last_seen = self.last_seen.max(record.time);
         self.assets += count(flag::ASSET);
         self.assets_of_pages += u32::from(record.is_part_of_page());
-        self.robots += count(flag::ROBOTS);
+        self.robots = self
+            .robots
+            .saturating_add(u16::from(record.has(flag::ROBOTS)));
+        self.forbidden += count(flag::FORBIDDEN);
         self.bins.add(bin, bins);
         self.observe_agent(record);
         if record.has(flag::PAGE) {
@@ -252,7 +257,8 @@ impl Profile {
             ("page requests with a query", count(self.queries)),
             ("style sheets, scripts, images", count(self.assets)),
             ("of these naming their page", count(self.assets_of_pages)),
-            ("requests for robots.txt", count(self.robots)),
+            ("requests for robots.txt", u64::from(self.robots)),
+            ("requests that robots.txt forbids", count(self.forbidden)),
             ("page requests with logged referrer", count(self.referrers)),
             ("of these empty", count(self.referrers_empty)),
             ("of these naming another page", count(self.referrers_link)),

@@ -60,6 +60,7 @@ pub(crate) mod flag {
     pub(crate) const DEAD: u32 = 1 << 17;
     pub(crate) const CLIENT_ERROR: u32 = 1 << 18;
     pub(crate) const REFERRER_LINK: u32 = 1 << 19;
+    pub(crate) const FORBIDDEN: u32 = 1 << 20;
 }
 
 impl Record {
@@ -213,6 +214,11 @@ impl Lens {
         }
         self.look_at_referrer(request, &mut record);
         self.look_at_agent(request, knowledge, gathered, &mut record);
+        if let Some(rules) = &knowledge.rules
+            && rules.forbid(record.robot.checked_sub(1), request.target)
+        {
+            record.flags |= flag::FORBIDDEN;
+        }
         match request.session {
             Field::NotLogged => {}
             Field::Empty => record.flags |= flag::SESSION_LOGGED | flag::SESSION_EMPTY,

@@ -35,7 +35,8 @@ fn analyze(pieces: &[&[String]], settings: Settings, format: &str, block_lines: 
         include_str!("../../../../data/crawler-user-agents.json"),
         operators(),
     )
-    .unwrap();
+    .unwrap()
+    .with_rules(b"User-agent: *\nDisallow: /forbidden/\n");
     let format = Arc::new(Format::parse(format).unwrap());
     let mut analysis = Analysis::new(settings, knowledge).unwrap();
     for (number, piece) in pieces.iter().enumerate() {

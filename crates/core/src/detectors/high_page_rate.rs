@@ -1,0 +1,59 @@
+//! More pages in half an hour than a person reads.
+//!
+//! # Why it matters
+//! A person reads what was fetched before asking for more. Hundreds of pages in one half hour are read by nobody. (NRIC log
+//! study.)
+//!
+//! # When it is wrong
+//! A company or a mobile network sends many people from one address; on a busy site that passes any limit. So it weighs little
+//! by itself, and a large site should raise the limit.
+
+use super::Detector;
+use super::Family;
+use super::Spec;
+use super::settings;
+use crate::evidence::Context;
+use crate::evidence::Gap;
+use crate::evidence::Outcome;
+use crate::evidence::Toward;
+use crate::profile::Profile;
+
+pub(super) const SPEC: Spec = Spec::of::<HighPageRate>(
+    "high_page_rate",
+    Family::Headers,
+    None,
+    include_str!("high_page_rate.rs"),
+);
+
+settings! {
+    HighPageRate {
+        /// Pages in the busiest half hour above which it points to a crawler.
+        pages_max: u32 = 300,
+    }
+}
+
+impl Detector for HighPageRate {
+    fn evaluate(&self, profile: &Profile, _: &Context<'_>) -> Outcome {
+        if profile.pages <= self.pages_max {
+            return Outcome::Abstain(Gap::TooFew {
+                what: "page requests",
+                have: profile.pages,
+                need: self.pages_max.saturating_add(1),
+            });
+        }
+        let mut busiest = 0;
+        profile
+            .bins
+            .for_each(|_, requests| busiest = busiest.max(requests));
+        // Half hours count all requests; the source's own share of pages tells how many of them were pages.
+        let pages = f64::from(busiest) * f64::from(profile.pages) / f64::from(profile.requests);
+        if pages <= f64::from(self.pages_max) {
+            return Outcome::Clear(pages);
+        }
+        Outcome::finding(
+            Toward::Crawler,
+            format!("about {pages:.0} pages in its busiest half hour"),
+            &[("pages_in_half_hour", pages)],
+        )
+    }
+}
