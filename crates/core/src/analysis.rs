@@ -2,6 +2,7 @@
 
 mod finish;
 mod parse;
+mod sample;
 mod stitch;
 
 use std::collections::BTreeMap;

@@ -27,10 +27,16 @@ pub struct Report {
     pub undecided: [Totals; 4],
     /// Sources in which people and a crawler share an address.
     pub mixed: u64,
+    /// The log says how long answers took.
+    pub is_timed: bool,
     /// Fields the log does not have, that rules would use.
     pub not_logged: Vec<&'static str>,
     /// Requests over time.
     pub timeline: Timeline,
+    /// Requests by the answer's status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// The pages asked for most.
+    pub paths: Paths,
     /// Robots that name themselves, by what they come for.
     pub purposes: BTreeMap<Purpose, Totals>,
     /// Sources worth listing, most requests first.
@@ -39,6 +45,30 @@ pub struct Report {
     pub min_requests: u64,
     /// Everything about the source that was looked at closely.
     pub inspection: Option<Inspection>,
+}
+
+/// Pages by path, without their queries.
+#[derive(Debug, Clone, Default)]
+pub struct Paths {
+    /// The numbers are estimates from a sample of the page requests.
+    pub is_estimate: bool,
+    /// Different paths, in the sample.
+    pub distinct: u64,
+    /// The ones asked for most.
+    pub top: Vec<PathReport>,
+}
+
+/// Page requests for one path.
+#[derive(Debug, Clone, Default)]
+pub struct PathReport {
+    /// The path.
+    pub path: String,
+    /// How often it was asked for.
+    pub requests: u64,
+    /// How often the answer was an error.
+    pub errors: u64,
+    /// By what asked for it, in the order of [`Band::ALL`].
+    pub bands: [u64; Band::ALL.len()],
 }
 
 /// Everything about one source.
@@ -228,6 +258,8 @@ pub struct Totals {
     pub pages: u64,
     /// Bytes sent to them.
     pub bytes: u64,
+    /// How long their answers took, in milliseconds.
+    pub ms: u64,
 }
 
 impl Totals {
@@ -237,6 +269,7 @@ impl Totals {
         self.requests += other.requests;
         self.pages += other.pages;
         self.bytes = self.bytes.saturating_add(other.bytes);
+        self.ms = self.ms.saturating_add(other.ms);
     }
 }
 
@@ -251,6 +284,8 @@ pub struct SourceReport {
     pub pages: u64,
     /// Bytes sent to it.
     pub bytes: u64,
+    /// How long its answers took, in milliseconds.
+    pub ms: u64,
     /// Its first and its last request.
     pub first_seen: u32,
     /// Its last request.

@@ -108,6 +108,11 @@ impl Site {
         .map(|bit| self.flags & bit != 0)
     }
 
+    /// Whether any request's answering time was logged.
+    pub fn is_timed(&self) -> bool {
+        self.flags & flag::TIMED != 0
+    }
+
     /// Different pages that sources with more than one request fetched.
     pub fn distinct_pages(&self) -> u64 {
         self.distinct_pages.count()

@@ -9,6 +9,7 @@ use hashbrown::HashTable;
 use crate::profile::BIN_SECONDS;
 use crate::profile::Profile;
 use crate::profile::Record;
+use crate::profile::Took;
 use crate::profile::flag;
 use crate::request::Source;
 use crate::request::SourceKind;
@@ -87,16 +88,20 @@ struct Single {
     page: u32,
     group: u32,
     agent: u32,
+    /// Flags, and above them the stream.
     flags: u32,
-    stream: u16,
     robot: u16,
+    took: Took,
 }
 
 impl Single {
     /// The short form, where the record has one.
     fn of(record: &Record, stream: u16) -> Option<Single> {
         let lossless = record.session == 0 && !record.has(flag::REFERRER_LISTING);
-        let bytes = u32::try_from(record.bytes).ok().filter(|_| lossless)?;
+        let fits = u32::from(stream) < 1 << (32 - flag::BITS);
+        let bytes = u32::try_from(record.bytes)
+            .ok()
+            .filter(|_| lossless && fits)?;
         Some(Single {
             order: [(record.order >> 32) as u32, record.order as u32],
             bytes,
@@ -104,9 +109,9 @@ impl Single {
             page: record.page,
             group: record.group,
             agent: record.agent,
-            flags: record.flags,
-            stream,
+            flags: record.flags | u32::from(stream) << flag::BITS,
             robot: record.robot,
+            took: record.took,
         })
     }
 
@@ -121,8 +126,9 @@ impl Single {
             agent: self.agent,
             session: 0,
             referrer_host: 0,
-            flags: self.flags,
+            flags: self.flags & ((1 << flag::BITS) - 1),
             robot: self.robot,
+            took: self.took,
         }
     }
 }
@@ -441,7 +447,8 @@ impl Single {
     fn unfold(&self, source: u64, clock: &Clock, profile: &mut Profile) {
         profile.clear();
         let (_, bin) = clock.place(self.time);
-        profile.observe(&self.record(source), self.stream, bin, clock.bins as usize);
+        let stream = (self.flags >> flag::BITS) as u16;
+        profile.observe(&self.record(source), stream, bin, clock.bins as usize);
     }
 }
 

@@ -23,6 +23,7 @@ use crate::words::count;
 use crate::words::minute;
 use crate::words::share;
 use crate::words::size;
+use crate::words::span;
 use crate::words::sure;
 
 const STYLE: &str = include_str!("page/style.css");
@@ -34,6 +35,8 @@ const REASONS_MAX: usize = 3000;
 const SOURCES_MAX: usize = 150_000;
 /// Sources in the table that is there without a script.
 const PLAIN_ROWS: usize = 30;
+/// Paths in the table.
+const PATHS_SHOWN: usize = 25;
 /// Bars of the chart.
 const BARS_MAX: usize = 240;
 /// Size of the chart, and the room for numbers at its left and below.
@@ -65,6 +68,8 @@ fn document(report: &Report, page: &mut String) -> std::fmt::Result {
     chart(&report.timeline, page)?;
     purposes(report, page)?;
     sources(report, page)?;
+    paths(report, page)?;
+    statuses(report, page)?;
     not_judged(report, page)?;
     lines(report, page)?;
     writeln!(
@@ -111,12 +116,17 @@ fn cards(report: &Report, page: &mut String) -> std::fmt::Result {
         let totals = report.total(class);
         writeln!(
             page,
-            "<div class=\"card\" style=\"--band:var(--{color})\">{title}<b>{}</b><span class=\"soft\">of requests</span><dl><dt>requests</dt><dd>{}</dd><dt>page requests</dt><dd>{}</dd><dt>sources</dt><dd>{}</dd><dt>traffic</dt><dd>{}</dd></dl></div>",
+            "<div class=\"card\" style=\"--band:var(--{color})\">{title}<b>{}</b><span class=\"soft\">of requests</span><dl><dt>requests</dt><dd>{}</dd><dt>page requests</dt><dd>{}</dd><dt>sources</dt><dd>{}</dd><dt>traffic</dt><dd>{}</dd>{}</dl></div>",
             share(totals.requests, all.requests),
             count(totals.requests),
             count(totals.pages),
             count(totals.sources),
             size(totals.bytes),
+            if report.is_timed {
+                format!("<dt>server time</dt><dd>{}</dd>", span(totals.ms))
+            } else {
+                String::new()
+            },
         )?;
     }
     writeln!(page, "</section>")
@@ -279,6 +289,94 @@ fn purposes(report: &Report, page: &mut String) -> std::fmt::Result {
         )?;
     }
     writeln!(page, "</tbody></table></div>")
+}
+
+/// The pages asked for most, by what asked for them.
+fn paths(report: &Report, page: &mut String) -> std::fmt::Result {
+    let paths = &report.paths;
+    if paths.top.is_empty() {
+        return Ok(());
+    }
+    let note = if paths.is_estimate {
+        "Estimated from a sample of the page requests. "
+    } else {
+        ""
+    };
+    writeln!(
+        page,
+        "<h2>Pages asked for most</h2><p class=\"soft\">{note}Without what follows a question mark. The bar shows who asked: its colours are those of the chart.</p><div class=\"frame\"><table><thead><tr><th>path</th><th class=\"n\">requests</th><th class=\"n\">people</th><th class=\"n\">crawlers</th><th class=\"n\">errors</th><th></th></tr></thead><tbody>"
+    )?;
+    for path in paths.top.iter().take(PATHS_SHOWN) {
+        let crawlers: u64 = path.bands[Band::Legitimate as usize..].iter().sum();
+        writeln!(
+            page,
+            "<tr><td class=\"path\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td style=\"width:24%\"><span class=\"parts\" aria-hidden=\"true\">",
+            escape(&path.path),
+            count(path.requests),
+            count(path.bands[Band::People as usize]),
+            count(crawlers),
+            count(path.errors)
+        )?;
+        for (band, requests) in Band::ALL.into_iter().zip(path.bands) {
+            if requests > 0 {
+                write!(
+                    page,
+                    "<i style=\"--band:var(--{});width:{:.1}%\"></i>",
+                    band.key(),
+                    requests as f64 * 100.0 / path.requests.max(1) as f64
+                )?;
+            }
+        }
+        writeln!(page, "</span></td></tr>")?;
+    }
+    writeln!(page, "</tbody></table></div>")
+}
+
+fn statuses(report: &Report, page: &mut String) -> std::fmt::Result {
+    let all: u64 = report.statuses.values().sum();
+    if all == 0 {
+        return Ok(());
+    }
+    writeln!(
+        page,
+        "<h2>Answers</h2><div class=\"frame\"><table><thead><tr><th>status</th><th class=\"n\">requests</th><th class=\"n\">share</th><th></th></tr></thead><tbody>"
+    )?;
+    for (status, requests) in &report.statuses {
+        writeln!(
+            page,
+            "<tr><td>{status} {}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td style=\"width:40%\"><span class=\"bar\" style=\"width:{:.1}%\"></span></td></tr>",
+            meaning(*status),
+            count(*requests),
+            share(*requests, all),
+            *requests as f64 * 100.0 / all as f64
+        )?;
+    }
+    writeln!(page, "</tbody></table></div>")
+}
+
+/// What a status means, in a word or two.
+fn meaning(status: u16) -> &'static str {
+    match status {
+        200 => "sent",
+        206 => "sent in part",
+        301 | 308 => "moved",
+        302 | 303 | 307 => "sent elsewhere",
+        304 => "not changed",
+        400 => "bad request",
+        401 => "not signed in",
+        403 => "forbidden",
+        404 => "not found",
+        405 => "not allowed",
+        410 => "gone",
+        429 => "too many requests",
+        444 => "closed without an answer",
+        499 => "visitor went away",
+        500 => "server error",
+        502 => "bad gateway",
+        503 => "not available",
+        504 => "gateway too slow",
+        _ => "",
+    }
 }
 
 fn sources(report: &Report, page: &mut String) -> std::fmt::Result {
@@ -455,6 +553,7 @@ fn data(report: &Report) -> serde_json::Value {
         "requests": sources.iter().map(|source| source.requests).collect::<Vec<_>>(),
         "pages": sources.iter().map(|source| source.pages).collect::<Vec<_>>(),
         "bytes": sources.iter().map(|source| source.bytes).collect::<Vec<_>>(),
+        "ms": if report.is_timed { sources.iter().map(|source| source.ms).collect::<Vec<_>>() } else { Vec::new() },
         "sure": sources.iter().map(|source| sure(source.confidence)).collect::<Vec<_>>(),
         "agents": agents.texts, "agent": agent,
         "names": names.texts, "name": name,

@@ -6,6 +6,7 @@ use std::io::Write;
 
 use cattlegrid_core::Report;
 use cattlegrid_core::report::Band;
+use cattlegrid_core::report::PathReport;
 use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::report::Totals;
 use cattlegrid_core::report::WindowReport;
@@ -39,7 +40,10 @@ struct Document<'a> {
     undecided: Vec<UndecidedJson>,
     mixed_sources: u64,
     not_logged: &'a [&'static str],
+    times_logged: bool,
     purposes: Vec<PurposeJson>,
+    statuses: Vec<StatusJson>,
+    paths: PathsJson<'a>,
     timeline: TimelineJson<'a>,
     #[serde(serialize_with = "each_source")]
     sources: &'a [SourceReport],
@@ -77,6 +81,7 @@ struct TotalsJson {
     requests: u64,
     pages: u64,
     bytes: u64,
+    answer_ms: u64,
 }
 
 impl TotalsJson {
@@ -86,6 +91,7 @@ impl TotalsJson {
             requests: totals.requests,
             pages: totals.pages,
             bytes: totals.bytes,
+            answer_ms: totals.ms,
         }
     }
 }
@@ -103,6 +109,7 @@ struct SourceJson<'a> {
     requests: u64,
     pages: u64,
     bytes: u64,
+    answer_ms: u64,
     first_seen: String,
     last_seen: String,
     agent: Option<&'a str>,
@@ -124,6 +131,61 @@ struct RobotJson<'a> {
     name: &'a str,
     purpose: &'static str,
     operator: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct StatusJson {
+    status: u16,
+    requests: u64,
+}
+
+impl StatusJson {
+    fn all(report: &Report) -> Vec<StatusJson> {
+        let statuses = report.statuses.iter();
+        statuses
+            .map(|(status, requests)| StatusJson {
+                status: *status,
+                requests: *requests,
+            })
+            .collect()
+    }
+}
+
+#[derive(Serialize)]
+struct PathsJson<'a> {
+    estimated: bool,
+    top: Vec<PathJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct PathJson<'a> {
+    path: &'a str,
+    requests: u64,
+    errors: u64,
+    by: BTreeMap<&'static str, u64>,
+}
+
+impl<'a> PathsJson<'a> {
+    fn of(report: &'a Report) -> PathsJson<'a> {
+        let by = |path: &PathReport| {
+            let bands = Band::ALL.into_iter().zip(path.bands);
+            bands
+                .map(|(band, requests)| (band.key(), requests))
+                .collect()
+        };
+        let top = report.paths.top.iter();
+        PathsJson {
+            estimated: report.paths.is_estimate,
+            top: top
+                .map(|path| PathJson {
+                    path: &path.path,
+                    requests: path.requests,
+                    errors: path.errors,
+                    by: by(path),
+                })
+                .collect(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -235,7 +297,10 @@ impl<'a> Document<'a> {
                 .collect(),
             mixed_sources: report.mixed,
             not_logged: &report.not_logged,
+            times_logged: report.is_timed,
             purposes: PurposeJson::all(report),
+            statuses: StatusJson::all(report),
+            paths: PathsJson::of(report),
             timeline: TimelineJson::of(report),
             sources: &report.sources,
             groups: [],
@@ -259,6 +324,7 @@ impl<'a> SourceJson<'a> {
             requests: source.requests,
             pages: source.pages,
             bytes: source.bytes,
+            answer_ms: source.ms,
             first_seen: time(source.first_seen),
             last_seen: time(source.last_seen),
             agent: source.agent.as_deref(),

@@ -16,6 +16,7 @@ use crate::words::count;
 use crate::words::minute;
 use crate::words::share;
 use crate::words::size;
+use crate::words::span;
 use crate::words::sure;
 
 /// How much is shown.
@@ -78,20 +79,32 @@ fn summary(report: &Report, options: &TextOptions, page: &mut String) -> std::fm
 fn totals(report: &Report, all: Totals, page: &mut String) -> std::fmt::Result {
     writeln!(
         page,
-        "  {:<17} {:>11} {:>13} {:>8} {:>13} {:>8} {:>10}",
-        "", "sources", "requests", "", "pages", "", "traffic"
+        "  {:<17} {:>11} {:>13} {:>8} {:>13} {:>8} {:>10}{}",
+        "",
+        "sources",
+        "requests",
+        "",
+        "pages",
+        "",
+        "traffic",
+        if report.is_timed { "  server time" } else { "" }
     )?;
     let mut row = |name: &str, totals: Totals| {
         writeln!(
             page,
-            "  {:<17} {:>11} {:>13} {:>8} {:>13} {:>8} {:>10}",
+            "  {:<17} {:>11} {:>13} {:>8} {:>13} {:>8} {:>10}{}",
             name,
             count(totals.sources),
             count(totals.requests),
             share(totals.requests, all.requests),
             count(totals.pages),
             share(totals.pages, all.pages),
-            size(totals.bytes)
+            size(totals.bytes),
+            if report.is_timed {
+                format!("{:>13}", span(totals.ms))
+            } else {
+                String::new()
+            }
         )
     };
     row("people", report.total(Class::User))?;

@@ -36,6 +36,16 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{size:.1} {}", UNITS[unit])
 }
 
+/// Milliseconds in the unit that fits.
+pub(crate) fn span(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms} ms"),
+        1000..60_000 => format!("{:.1} s", ms as f64 / 1e3),
+        60_000..3_600_000 => format!("{:.1} min", ms as f64 / 6e4),
+        _ => format!("{:.1} h", ms as f64 / 3.6e6),
+    }
+}
+
 /// How sure a verdict is, in hundredths; rounded down, because none is certain.
 pub(crate) fn sure(confidence: f64) -> u64 {
     (confidence * 100.0).floor() as u64
@@ -64,5 +74,9 @@ mod tests {
             ["999.0 B", "1.0 KB", "2.5 GB"]
         );
         assert_eq!(share(1, 3), "33.3 %");
+        assert_eq!(
+            [span(999), span(1500), span(90_000), span(5_400_000)],
+            ["999 ms", "1.5 s", "1.5 min", "1.5 h"]
+        );
     }
 }

@@ -186,7 +186,7 @@ fn wrong_settings_are_refused_with_their_line() {
 #[test]
 fn detectors_explain_themselves() {
     let list = stdout(&run(&["explain"]));
-    assert_eq!(list.lines().count(), 10);
+    assert_eq!(list.lines().count(), 14);
     for name in list
         .lines()
         .filter_map(|line| line.split_whitespace().next())
@@ -387,4 +387,74 @@ fn robots_that_ignore_robots_txt_are_told() {
         "{}",
         stderr(&output)
     );
+}
+
+#[test]
+fn crawlers_have_a_cost_and_pages_their_visitors() {
+    let folder = TempDir::new().unwrap();
+    let lines: String = (0..40)
+        .map(|number| {
+            let page = if number % 4 == 0 {
+                "GET /a?x=1"
+            } else {
+                "GET /b"
+            };
+            let robot = LINE
+                .replace("GET /", page)
+                .replace("Mozilla/5.0", "Examplebot/1.0");
+            let status = if number % 10 == 0 { " 503 " } else { " 200 " };
+            format!("{} 0.250\n", robot.replace(" 200 ", status))
+        })
+        .collect();
+    let log = write(folder.path(), "access.log", lines.as_bytes());
+    let format = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time"#;
+    let report = report(&["--format", format, &log]);
+    assert_eq!(report["times_logged"], true);
+    assert_eq!(report["sources"][0]["answer_ms"], 10_000);
+    assert_eq!(report["totals"]["crawler"]["answer_ms"], 10_000);
+    let statuses =
+        serde_json::json!([{"status": 200, "requests": 36}, {"status": 503, "requests": 4}]);
+    assert_eq!(report["statuses"], statuses);
+    let paths = report["paths"]["top"].as_array().unwrap();
+    let row = |at: usize| {
+        (
+            &paths[at]["path"],
+            &paths[at]["requests"],
+            &paths[at]["errors"],
+            &paths[at]["by"]["unauthorized"],
+        )
+    };
+    assert_eq!(row(0), (&"/b".into(), &30.into(), &2.into(), &30.into()));
+    assert_eq!(row(1), (&"/a".into(), &10.into(), &2.into(), &10.into()));
+    assert_eq!(report["paths"]["estimated"], false);
+    let text = stdout(&run(&["analyze", "--format", format, &log]));
+    assert!(
+        text.contains("server time") && text.contains("10.0 s"),
+        "{text}"
+    );
+}
+
+#[test]
+fn paths_of_a_long_log_are_estimated() {
+    let folder = TempDir::new().unwrap();
+    let lines: String = (0..40_000)
+        .map(|number| {
+            let path = if number % 5 == 0 {
+                "GET /often".to_owned()
+            } else {
+                format!("GET /page-{number}")
+            };
+            LINE.replace("GET /", &path).replace(
+                "192.0.2.1",
+                &format!("198.51.{}.{}", number / 250 % 100, number % 250),
+            ) + "\n"
+        })
+        .collect();
+    let log = write(folder.path(), "access.log", lines.as_bytes());
+    let report = report(&[&log]);
+    assert_eq!(report["paths"]["estimated"], true);
+    let top = &report["paths"]["top"][0];
+    assert_eq!(top["path"], "/often");
+    let requests = top["requests"].as_u64().unwrap();
+    assert!((7400..8600).contains(&requests), "{requests} of 8000");
 }

@@ -6,6 +6,8 @@ use rayon::prelude::*;
 
 use super::Analysis;
 use super::lock;
+use super::parse::table_of;
+use super::sample::Sample;
 use crate::detectors::SPECS;
 use crate::evidence::Context;
 use crate::knowledge::Knowledge;
@@ -43,10 +45,7 @@ pub(super) fn report(analysis: &Analysis) -> Report {
         min_requests: analysis.settings.min_requests,
         ..Report::default()
     };
-    let mut agents = AgentBook::default();
-    lock(&analysis.parsers)
-        .iter()
-        .for_each(|parser| agents.absorb(parser.agents()));
+    let (agents, sample) = gather(analysis, &mut report.statuses);
     report.lines = analysis.lines.clone();
     report.lines.skipped.sort_by_key(|skipped| skipped.reason);
     if analysis.settings.pseudonyms.is_some() {
@@ -71,6 +70,7 @@ pub(super) fn report(analysis: &Analysis) -> Report {
     report.span = Some((first, last));
     report.timeline = timeline(first, last);
     report.not_logged = not_logged(&sites);
+    report.is_timed = sites.values().any(Site::is_timed);
     let court = Court {
         settings: &analysis.settings,
         knowledge: &analysis.knowledge,
@@ -81,15 +81,22 @@ pub(super) fn report(analysis: &Analysis) -> Report {
         span: (first, last),
         focus: analysis.focus,
     };
+    let sampled = sample.sources(analysis.tables.len(), |source| {
+        table_of(source, &analysis.hasher, analysis.tables.len())
+    });
     let parts: Vec<Part> = analysis
         .tables
         .par_iter()
-        .map(|table| court.judge_table(table))
+        .zip(&sampled)
+        .map(|(table, sampled)| court.judge_table(table, sampled))
         .collect();
     let mut sources = Vec::new();
-    for part in parts {
+    let mut bands = BTreeMap::new();
+    for mut part in parts {
+        bands.extend(part.bands.drain(..));
         part.add_to(&mut report, &mut sources);
     }
+    report.paths = sample.paths(&bands, first, report.all().pages);
     // Two sources may print alike; their kinds and values never do.
     sources.par_sort_unstable_by(|(source_a, a), (source_b, b)| {
         b.requests
@@ -102,6 +109,20 @@ pub(super) fn report(analysis: &Analysis) -> Report {
     }
     report.sources = sources.into_iter().map(|(_, report)| report).collect();
     report
+}
+
+/// Puts together what the threads have kept beside the records.
+fn gather(analysis: &Analysis, statuses: &mut BTreeMap<u16, u64>) -> (AgentBook, Sample) {
+    let mut agents = AgentBook::default();
+    let mut sample = Sample::default();
+    for parser in lock(&analysis.parsers).iter() {
+        agents.absorb(parser.agents());
+        sample.absorb(parser.sample());
+        for (status, requests) in parser.statuses() {
+            *statuses.entry(status).or_default() += requests;
+        }
+    }
+    (agents, sample)
 }
 
 /// A timeline without requests.
@@ -162,6 +183,8 @@ struct Part {
     timeline: Timeline,
     purposes: BTreeMap<Purpose, Totals>,
     sources: Vec<(Source, SourceReport)>,
+    /// Bands of the sources in the sample.
+    bands: Vec<(Source, Band)>,
     inspection: Option<Inspection>,
     /// Windows of the source that is looked at closely.
     inspected: Vec<WindowInspection>,
@@ -207,7 +230,8 @@ struct Court<'a> {
 }
 
 impl Court<'_> {
-    fn judge_table(&self, table: &Table) -> Part {
+    /// Judges all sources of a table; the bands of those in `sampled`, which are sorted, are noted.
+    fn judge_table(&self, table: &Table, sampled: &[Source]) -> Part {
         let mut part = Part {
             timeline: timeline(self.span.0, self.span.1),
             ..Part::default()
@@ -227,7 +251,10 @@ impl Court<'_> {
                 }
                 trials.push(self.judge_window(source, window, profile));
             }
-            self.close(source, &mut trials, &mut part);
+            let band = self.close(source, &mut trials, &mut part);
+            if sampled.binary_search(&source).is_ok() {
+                part.bands.push((source, band));
+            }
         });
         part
     }
@@ -270,6 +297,7 @@ impl Court<'_> {
                 requests: u64::from(profile.requests),
                 pages: u64::from(profile.pages),
                 bytes: profile.bytes,
+                ms: profile.took_ms(),
             },
             seen: (profile.first_seen, profile.last_seen),
             agent: profile.agents.top(),
@@ -280,7 +308,7 @@ impl Court<'_> {
 
     /// A source's class is that of the latest window that was decided, leaving aside windows with hardly a request:
     /// one stray line must not outweigh a week of traffic before it.
-    fn close(&self, source: Source, trials: &mut Vec<Trial>, part: &mut Part) {
+    fn close(&self, source: Source, trials: &mut Vec<Trial>, part: &mut Part) -> Band {
         let busiest = trials
             .iter()
             .map(|trial| trial.totals.requests)
@@ -304,11 +332,12 @@ impl Court<'_> {
         }
         let mixed = trials.iter().any(|trial| trial.verdict.mixed);
         part.mixed += u64::from(mixed);
-        let band = &mut part.timeline.bands[Band::of(verdict.class, verdict.kind) as usize];
+        let band = Band::of(verdict.class, verdict.kind);
+        let steps = &mut part.timeline.bands[band as usize];
         for (time, count) in &part.busy {
             // A half hour may begin before the first request.
             let at = time.saturating_sub(part.timeline.start) / part.timeline.step;
-            if let Some(step) = band.get_mut(at as usize) {
+            if let Some(step) = steps.get_mut(at as usize) {
                 *step += u64::from(*count);
             }
         }
@@ -343,6 +372,7 @@ impl Court<'_> {
                 part.sources.push((source, described));
             }
         }
+        band
     }
 
     fn describe(
@@ -378,6 +408,7 @@ impl Court<'_> {
             requests: totals.requests,
             pages: totals.pages,
             bytes: totals.bytes,
+            ms: totals.ms,
             first_seen,
             last_seen,
             agent,

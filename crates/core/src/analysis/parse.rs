@@ -5,6 +5,7 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 
 use super::Block;
+use super::sample::Sample;
 use crate::Settings;
 use crate::format::Cursor;
 use crate::format::Format;
@@ -24,6 +25,10 @@ use crate::request::Source;
 /// Bytes of an example line that are kept.
 const EXAMPLE_BYTES: usize = 300;
 
+/// A status has three digits.
+const STATUS_FIRST: u16 = 100;
+const STATUSES: usize = 900;
+
 /// Lines that are kept of the source that is looked at closely.
 pub(super) const EXAMPLES_MAX: usize = 20;
 
@@ -32,6 +37,9 @@ pub(super) const EXAMPLES_MAX: usize = 20;
 pub(super) struct Parser {
     reader: Reader,
     gathered: Gathered,
+    sample: Sample,
+    /// Requests by status, from 100 on.
+    statuses: Vec<u64>,
 }
 
 /// What all threads share.
@@ -96,7 +104,20 @@ impl Parser {
         Parser {
             reader,
             gathered: Gathered::default(),
+            sample: Sample::default(),
+            statuses: vec![0; STATUSES],
         }
+    }
+
+    /// The requests this thread has sampled.
+    pub(super) fn sample(&self) -> &Sample {
+        &self.sample
+    }
+
+    /// Requests by status, where there are any.
+    pub(super) fn statuses(&self) -> impl Iterator<Item = (u16, u64)> {
+        let counted = (STATUS_FIRST..).zip(self.statuses.iter().copied());
+        counted.filter(|(_, requests)| *requests > 0)
     }
 
     /// The agents this thread has seen.
@@ -114,7 +135,6 @@ impl Parser {
         let settings = means.settings;
         let mut changed;
         let mut format = format;
-        let shift = 64 - parsed.records.len().trailing_zeros();
         let mut last: Option<Edge> = None;
         let mut cursor = Cursor::new(text);
         while cursor.at() < text.len() {
@@ -148,8 +168,8 @@ impl Parser {
                     .examples
                     .push(line[..line.len().min(EXAMPLE_BYTES)].to_vec());
             }
-            let table = means.hasher.hash_one(record.source().value) >> shift;
-            let records = &mut parsed.records[table as usize];
+            let table = table_of(record.source(), means.hasher, parsed.records.len());
+            let records = &mut parsed.records[table];
             let edge = Edge {
                 time: record.time,
                 previous: last.map(|before| before.time),
@@ -158,6 +178,13 @@ impl Parser {
                 at: records.len() as u32,
             };
             records.push(record);
+            if let Some(record) = records.last() {
+                self.sample.offer(record, request.target, request.status);
+            }
+            let status = usize::from(request.status.wrapping_sub(STATUS_FIRST));
+            if let Some(requests) = self.statuses.get_mut(status) {
+                *requests += 1;
+            }
             last = Some(match last {
                 None => {
                     parsed.edges.push(edge);
@@ -170,6 +197,11 @@ impl Parser {
         parsed.tokens.append(&mut self.gathered.tokens);
         parsed
     }
+}
+
+/// The table a source belongs to: a power of two of them, by the upper bits of its hash.
+pub(super) fn table_of(source: Source, hasher: &RandomState, tables: usize) -> usize {
+    (hasher.hash_one(source.value) >> (64 - tables.trailing_zeros())) as usize
 }
 
 impl Parsed {

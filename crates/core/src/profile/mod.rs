@@ -16,7 +16,9 @@ pub use record::DEFAULT_LISTINGS;
 pub use record::Gathered;
 pub use record::Lens;
 pub use record::Record;
+pub(crate) use resource::path as path_of;
 
+pub(crate) use record::Took;
 pub(crate) use record::flag;
 use smallvec::SmallVec;
 
@@ -44,6 +46,8 @@ pub struct Profile {
     pub assets: u32,
     /// Of these, the ones that name the page they belong to.
     pub assets_of_pages: u32,
+    /// How long its answers took, in units of a quarter of a millisecond.
+    pub took: u32,
     /// Requests that robots.txt forbids.
     pub forbidden: u32,
     /// Page requests whose referrer was logged.
@@ -166,6 +170,7 @@ impl Profile {
             .robots
             .saturating_add(u16::from(record.has(flag::ROBOTS)));
         self.forbidden += count(flag::FORBIDDEN);
+        self.took = self.took.saturating_add(record.took.units());
         self.bins.add(bin, bins);
         self.observe_agent(record);
         if record.has(flag::PAGE) {
@@ -244,6 +249,11 @@ impl Profile {
         pairs.ascending += u32::from(last.order < next.order);
     }
 
+    /// How long its answers took, in milliseconds.
+    pub fn took_ms(&self) -> u64 {
+        u64::from(self.took) * Took::UNIT_US / 1000
+    }
+
     /// Everything that was counted, by name.
     pub fn numbers(&self) -> Vec<(&'static str, u64)> {
         let sessions = self.sessions();
@@ -251,6 +261,7 @@ impl Profile {
         vec![
             ("requests", count(self.requests)),
             ("bytes", self.bytes),
+            ("milliseconds of answering", self.took_ms()),
             ("page requests", count(self.pages)),
             ("different pages", self.distinct_pages.count()),
             ("page requests answered with 4xx", count(self.page_errors)),

@@ -16,7 +16,8 @@ pub(super) enum Resource {
 impl Resource {
     /// The kind of a target, by its path.
     pub(super) fn of(path: &[u8]) -> Resource {
-        if path == b"/robots.txt" {
+        // Some sites send all paths on to one with a slash at its end.
+        if matches!(path, b"/robots.txt" | b"/robots.txt/") {
             return Resource::Robots;
         }
         // Names are short: a loop beats a search.
@@ -33,7 +34,7 @@ impl Resource {
 }
 
 /// The target without query and fragment.
-pub(super) fn path(target: &[u8]) -> &[u8] {
+pub(crate) fn path(target: &[u8]) -> &[u8] {
     &target[..memchr::memchr2(b'?', b'#', target).unwrap_or(target.len())]
 }
 
@@ -103,6 +104,7 @@ mod tests {
             ("/a.PNG", Asset),
             ("/static/app.3fa1.js?v=1", Asset),
             ("/robots.txt", Robots),
+            ("/robots.txt/", Robots),
             ("/feed", Other),
             ("/shop/api/v1/stock?ids=1", Other),
             ("/paper.pdf", Other),

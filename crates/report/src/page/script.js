@@ -33,6 +33,12 @@
     return (unit && number < 100 ? number.toFixed(1) : Math.round(number)) + " " + units[unit];
   }
 
+  function span(ms) {
+    if (ms < 1000) return ms + " ms";
+    if (ms < 60000) return (ms / 1000).toFixed(1) + " s";
+    return ms < 3600000 ? (ms / 60000).toFixed(1) + " min" : (ms / 3600000).toFixed(1) + " h";
+  }
+
   function curve(at) {
     const text = data.curve[at];
     if (!text) return element("span", "");
@@ -82,6 +88,7 @@
     if (!why.children.length) why.append(element("li", "no evidence either way"));
     const agent = element("p", data.agents[data.agent[at]] || "no user agent known", "agent");
     cell.append(why, agent);
+    if (data.ms.length) cell.append(element("p", "answering it took the server " + span(data.ms[at]), "soft"));
     const row = element("tr");
     row.append(cell);
     return row;
