@@ -137,6 +137,7 @@ impl Follower<'_> {
     fn begin(&mut self) -> anyhow::Result<()> {
         let report = self.analysis.report();
         logs::check_readable(&report, &self.pieces)?;
+        logs::say_crowd(&report, &self.arguments.log);
         analyze::write(&report, self.arguments, self.pieces.clone())?;
         self.told.tell(&report);
         self.judged = Some(self.analysis.last_time().unwrap_or(0));

@@ -74,6 +74,7 @@ pub(crate) fn read(arguments: &LogArgs, settings: Settings) -> anyhow::Result<Re
     let (report, problems) = pool.install(|| run(plan, analysis, arguments));
     say_problems(&problems);
     check_readable(&report, &pieces)?;
+    say_crowd(&report, arguments);
     Ok(Read {
         report,
         pieces,
@@ -354,6 +355,21 @@ pub(crate) fn check_readable(report: &Report, pieces: &[String]) -> anyhow::Resu
     });
     message += suggestion.as_deref().unwrap_or("\nGive the log's format with --format: the format string from the server's configuration, or a name (see --help).");
     bail!(message)
+}
+
+/// Behind a proxy every visitor has the proxy's address, and no verdict means anything.
+pub(crate) fn say_crowd(report: &Report, arguments: &LogArgs) {
+    if let (Some(sources), false) = (report.crowd(), arguments.quiet) {
+        let they = match sources {
+            1 => "1 address that shows".to_owned(),
+            _ => format!("{sources} addresses that each show"),
+        };
+        let _ = writeln!(
+            io::stderr(),
+            "cattlegrid: most requests come from {they} many user agents, as behind a CDN or proxy. If so, let the server log the \
+             real client, or name the field that has it: --source-field X-Forwarded-For --trusted-proxy NETWORK"
+        );
+    }
 }
 
 /// Says which formats were found: a wrong guess must be seen.

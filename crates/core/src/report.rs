@@ -367,7 +367,34 @@ pub struct WindowReport {
     pub cause: Option<Cause>,
 }
 
+/// Sources of a crowd: addresses of a proxy, with everybody behind them.
+const CROWD_SOURCES: usize = 20;
+/// User agents from which a source is many visitors.
+const CROWD_AGENTS: usize = 13;
+/// Requests from which a log tells.
+const CROWD_REQUESTS: u64 = 200;
+
 impl Report {
+    /// How many sources, each with many user agents, sent at least half of all requests, where they are few: a proxy stands
+    /// between the visitors and the server, and the log names the proxy.
+    pub fn crowd(&self) -> Option<usize> {
+        let all = self.all().requests;
+        let mut requests = 0;
+        // The heaviest come first.
+        let crowd = self
+            .sources
+            .iter()
+            .filter(|source| source.agents >= CROWD_AGENTS)
+            .take(CROWD_SOURCES)
+            .take_while(|source| {
+                let is_needed = requests * 2 < all;
+                requests += source.requests;
+                is_needed
+            })
+            .count();
+        (all >= CROWD_REQUESTS && requests * 2 >= all).then_some(crowd)
+    }
+
     /// Totals of one class.
     pub fn total(&self, class: Class) -> Totals {
         self.totals[class as usize]

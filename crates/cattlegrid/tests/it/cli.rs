@@ -458,3 +458,25 @@ fn paths_of_a_long_log_are_estimated() {
     let requests = top["requests"].as_u64().unwrap();
     assert!((7400..8600).contains(&requests), "{requests} of 8000");
 }
+
+#[test]
+fn a_proxy_before_the_server_is_told() {
+    let lines = |agents: usize| -> String {
+        (0..600)
+            .map(|number| {
+                let agent = format!(
+                    "Mozilla/5.0 (X11; Linux x86_64) Firefox/{}",
+                    100 + number % agents
+                );
+                LINE.replace("192.0.2.1", &format!("192.0.2.{}", number % 3))
+                    .replace("Mozilla/5.0", &agent)
+                    + "\n"
+            })
+            .collect()
+    };
+    let said = |agents: usize| {
+        let (_folder, log) = file(lines(agents).as_bytes());
+        stderr(&run(&["analyze", &log])).contains("as behind a CDN or proxy")
+    };
+    assert!(said(40) && !said(2));
+}
