@@ -100,6 +100,9 @@ pub(crate) struct AnalyzeArgs {
 pub(crate) struct InspectArgs {
     /// The source as 'analyze' prints it: an address, an IPv6 /64 network, or a name
     pub(crate) source: String,
+    /// Write it as JSON to a file, or to standard output with - (then without the text)
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }

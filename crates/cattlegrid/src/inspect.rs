@@ -1,12 +1,15 @@
 //! `inspect`: everything about one source.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::bail;
 use cattlegrid_report::write_inspection;
+use cattlegrid_report::write_inspection_json;
 
 use crate::cli::InspectArgs;
+use crate::files::write_whole;
 use crate::logs;
 
 pub(crate) fn run(arguments: &InspectArgs) -> anyhow::Result<ExitCode> {
@@ -20,6 +23,16 @@ pub(crate) fn run(arguments: &InspectArgs) -> anyhow::Result<ExitCode> {
             read.report.lines.parsed
         );
     };
-    write_inspection(inspection, &mut io::stdout().lock())?;
+    match &arguments.json {
+        Some(path) if path == Path::new("-") => {
+            write_inspection_json(inspection, &mut io::stdout().lock())?;
+        }
+        other => {
+            if let Some(path) = other {
+                write_whole(path, |file| write_inspection_json(inspection, file))?;
+            }
+            write_inspection(inspection, &mut io::stdout().lock())?;
+        }
+    }
     Ok(ExitCode::from(if read.is_incomplete { 2 } else { 0 }))
 }

@@ -1,14 +1,18 @@
 //! The report as JSON, by the schema in `docs/schema/analyze.json`. Equal reports give equal bytes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::io::Write;
 
 use cattlegrid_core::Report;
+use cattlegrid_core::evidence::Outcome;
 use cattlegrid_core::report::Band;
+use cattlegrid_core::report::Inspection;
 use cattlegrid_core::report::PathReport;
 use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::report::Totals;
+use cattlegrid_core::report::WindowInspection;
 use cattlegrid_core::report::WindowReport;
 use cattlegrid_core::text::printable;
 use cattlegrid_core::verdict::Cause;
@@ -26,6 +30,94 @@ pub fn write_json(report: &Report, out: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer(&mut out, &Document::of(report))?;
     out.write_all(b"\n")?;
     out.flush()
+}
+
+/// Writes everything about one source as one JSON document, by the schema in `docs/schema/inspect.json`.
+pub fn write_inspection_json(inspection: &Inspection, out: &mut impl Write) -> io::Result<()> {
+    let document = InspectionJson {
+        schema: "cattlegrid/inspect/1",
+        source: SourceJson::of(&inspection.source),
+        windows: inspection
+            .windows
+            .iter()
+            .map(WindowInspectionJson::of)
+            .collect(),
+        lines: inspection
+            .lines
+            .iter()
+            .map(|line| printable(line))
+            .collect(),
+    };
+    serde_json::to_writer(&mut *out, &document)?;
+    out.write_all(b"\n")
+}
+
+#[derive(Serialize)]
+struct InspectionJson<'a> {
+    schema: &'static str,
+    source: SourceJson<'a>,
+    windows: Vec<WindowInspectionJson<'a>>,
+    lines: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct WindowInspectionJson<'a> {
+    start: String,
+    detectors: Vec<OutcomeJson<'a>>,
+    numbers: Vec<NumberJson>,
+    half_hours: &'a [u32],
+}
+
+#[derive(Serialize)]
+struct OutcomeJson<'a> {
+    detector: &'static str,
+    outcome: &'static str,
+    why: Option<Cow<'a, str>>,
+    measured: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct NumberJson {
+    what: &'static str,
+    count: u64,
+}
+
+impl<'a> WindowInspectionJson<'a> {
+    fn of(window: &'a WindowInspection) -> WindowInspectionJson<'a> {
+        let outcomes = window.outcomes.iter();
+        let numbers = window.numbers.iter();
+        WindowInspectionJson {
+            start: time(window.start),
+            detectors: outcomes
+                .map(|(detector, outcome)| OutcomeJson::of(detector, outcome))
+                .collect(),
+            numbers: numbers
+                .map(|(what, count)| NumberJson {
+                    what,
+                    count: *count,
+                })
+                .collect(),
+            half_hours: &window.series,
+        }
+    }
+}
+
+impl<'a> OutcomeJson<'a> {
+    fn of(detector: &'static str, outcome: &'a Outcome) -> OutcomeJson<'a> {
+        let (outcome, why, measured) = match outcome {
+            Outcome::Abstain(gap) => ("silent", Some(Cow::Owned(gap.to_string())), None),
+            Outcome::Clear(measured) => ("nothing", None, Some(rounded(*measured))),
+            Outcome::Finding(finding) => {
+                ("finding", Some(Cow::Borrowed(finding.why.as_str())), None)
+            }
+        };
+        OutcomeJson {
+            detector,
+            outcome,
+            why,
+            measured,
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -10,6 +10,7 @@ mod words;
 pub use changes::Told;
 pub use html::write_html;
 pub use inspect::write_inspection;
+pub use json::write_inspection_json;
 pub use json::write_json;
 pub use text::TextOptions;
 pub use text::write_text;

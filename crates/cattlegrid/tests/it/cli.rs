@@ -480,3 +480,30 @@ fn a_proxy_before_the_server_is_told() {
     };
     assert!(said(40) && !said(2));
 }
+
+#[test]
+fn inspect_writes_json_by_its_schema() {
+    let schema: serde_json::Value =
+        serde_json::from_str(include_str!("../../../../docs/schema/inspect.json")).unwrap();
+    let (folder, log) = file(&crate::log_bytes(3000, 7));
+    let report = report(&[&log]);
+    let source = report["sources"][0]["source"].as_str().unwrap();
+    let output = run(&["inspect", source, &log, "--json", "-"]);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        crate::schema::errors(&schema, &document),
+        Vec::<String>::new()
+    );
+    assert_eq!(document["source"], report["sources"][0]);
+    assert_eq!(
+        document["windows"][0]["detectors"]
+            .as_array()
+            .unwrap()
+            .len(),
+        14
+    );
+    let kept = folder.path().join("one.json");
+    let output = run(&["inspect", source, &log, "--json", kept.to_str().unwrap()]);
+    assert!(stdout(&output).contains("First lines"));
+    assert_eq!(std::fs::read(kept).unwrap().last(), Some(&b'\n'));
+}
