@@ -407,10 +407,8 @@ impl Tail {
             }
             current.last_growth = Instant::now();
         }
-        // While the name stands for nothing, the file it stood for may still be written to. Emptied before it had a whole
-        // line, it is as if it had never been seen.
-        let is_seen = |old: &Generation| !old.is_cut || old.is_begun;
-        self.earlier.extend(self.current.take().filter(is_seen));
+        // While the name stands for nothing, the file it stood for may still be written to.
+        self.earlier.extend(self.current.take());
         match Generation::open(&self.path) {
             Ok(new) => {
                 let is_new = |old: &Generation| !old.is_cut && old.identity == new.identity;
@@ -786,6 +784,46 @@ mod tests {
         log.rename("kept", "access.log.1");
         log.write("access.log", 10);
         log.check(1);
+    }
+
+    #[test]
+    fn h188_seen_with_half_a_line_and_rotated() {
+        for packed in [false, true] {
+            let mut log = Followed::new();
+            log.write("access.log", 5);
+            log.look();
+            log.copy_and_empty("access.log.3");
+            log.look();
+            fs::write(log.path("access.log"), "line 0").unwrap();
+            log.look();
+            fs::write(log.path("access.log"), "").unwrap();
+            log.write("access.log", 5);
+            log.copy_and_empty("access.log.2");
+            if packed {
+                log.pack("access.log.2", "access.log.2.gz");
+            }
+            log.write("access.log", 5);
+            log.check(1);
+        }
+    }
+
+    #[test]
+    fn h188_a_packed_file_that_is_not_whole_yet() {
+        let mut log = Followed::new();
+        log.write("access.log", 3000);
+        log.look();
+        log.write("access.log", 3000);
+        log.copy_and_empty("access.log.1");
+        log.write("access.log", 5);
+        fs::copy(log.path("access.log.1"), log.path("kept")).unwrap();
+        log.pack("access.log.1", "whole");
+        let whole = fs::read(log.path("whole")).unwrap();
+        fs::write(log.path("access.log.1.gz"), &whole[..whole.len() / 2]).unwrap();
+        log.rename("kept", "access.log.1");
+        log.look();
+        fs::write(log.path("access.log.1.gz"), &whole).unwrap();
+        fs::remove_file(log.path("access.log.1")).unwrap();
+        log.check(0);
     }
 
     #[test]
