@@ -1,11 +1,8 @@
 //! The order of reading: every input is looked at once, then read in the order of its first request.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
-use std::thread;
-use std::time::Duration;
 
 use cattlegrid_core::analysis::Block;
 use cattlegrid_core::format::Detection;
@@ -14,13 +11,10 @@ use cattlegrid_core::format::Reader;
 use cattlegrid_core::format::detect;
 use jiff::tz::TimeZone;
 
-use crate::Event;
 use crate::Problem;
 use crate::blocks::Blocks;
 use crate::find;
 use crate::find::Input;
-use crate::follow::Gone;
-use crate::follow::Sink;
 use crate::follow::Tail;
 use crate::follow::is_rotated_name;
 use crate::open::Compression;
@@ -29,9 +23,6 @@ use crate::open::fill;
 
 /// Bytes of an input that are looked at to tell its format and its first time.
 const LOOK_BYTES: usize = 64 << 10;
-
-/// How often followed logs are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// One input that will be read.
 pub struct Piece {
@@ -45,7 +36,7 @@ pub struct Piece {
     /// Time of the first request, and its line.
     first: (u32, Vec<u8>),
     /// The log is still written to.
-    tail: Option<Tail>,
+    pub(crate) tail: Option<Tail>,
 }
 
 /// An input that was already begun: its beginning, the rest, and an error that came in between.
@@ -61,7 +52,7 @@ pub struct Plan {
     /// The inputs.
     pub pieces: Vec<Piece>,
     /// Logs that hold nothing yet, and will be followed.
-    waiting: Vec<(Input, Tail)>,
+    pub(crate) waiting: Vec<(Input, Tail)>,
     /// Inputs that cannot be read.
     pub problems: Vec<Problem>,
     /// Bytes on disk of all inputs, where that is known.
@@ -153,7 +144,7 @@ fn tail(input: &Input, all: &[Input]) -> Result<Option<Tail>, String> {
 const EMPTY: &str = "is empty";
 const NO_LINES: &str = "holds no lines";
 
-fn look(input: &Input, looking: &Looking) -> Result<Piece, String> {
+pub(crate) fn look(input: &Input, looking: &Looking) -> Result<Piece, String> {
     let mut opened = Opened::open(input, &Arc::default())?;
     let mut start = vec![0; LOOK_BYTES];
     let (length, error) = fill(&mut opened, &mut start);
@@ -256,109 +247,10 @@ impl Plan {
         }
         problems
     }
-
-    /// Reads everything, and then on what the logs gain, until `stop` is set or `give` says so.
-    pub fn follow(
-        self,
-        mut room: impl FnMut() -> Vec<u8>,
-        mut give: impl FnMut(Event) -> bool,
-        looking: &Looking,
-        stop: &AtomicBool,
-    ) -> Vec<Problem> {
-        let mut following = Following {
-            tails: Vec::new(),
-            waiting: self.waiting,
-            pieces: self.pieces.len() as u32,
-            spare: None,
-            room: &mut room,
-            give: &mut give,
-        };
-        let mut problems = Vec::new();
-        for (number, piece) in self.pieces.into_iter().enumerate() {
-            if stop.load(Ordering::Relaxed) {
-                return problems;
-            }
-            let read = following.begin(piece, number as u32, &self.progress);
-            match read {
-                Ok(()) => {}
-                Err(Ending::Damaged(problem)) => problems.push(problem),
-                Err(Ending::Gone) => return problems,
-            }
-        }
-        if !(following.give)(Event::CaughtUp) {
-            return problems;
-        }
-        loop {
-            // What was there when the end was asked for is still read.
-            let is_last = stop.load(Ordering::Relaxed);
-            if following.look(looking).is_err() || is_last {
-                return problems;
-            }
-            thread::sleep(LOOK_EVERY);
-        }
-    }
-}
-
-/// Logs that are followed.
-struct Following<'a> {
-    tails: Vec<(u32, Followed, Tail)>,
-    waiting: Vec<(Input, Tail)>,
-    /// Numbers that were given to pieces.
-    pieces: u32,
-    spare: Option<Vec<u8>>,
-    room: &'a mut dyn FnMut() -> Vec<u8>,
-    give: &'a mut dyn FnMut(Event) -> bool,
-}
-
-/// Name and format of a followed log.
-type Followed = (String, Arc<Format>);
-
-impl Following<'_> {
-    /// Reads a piece to its end, and keeps it if it may grow.
-    fn begin(&mut self, mut piece: Piece, number: u32, progress: &Progress) -> Result<(), Ending> {
-        let Some(tail) = piece.tail.take() else {
-            let mut give = |block| (self.give)(Event::Block(block));
-            return piece.read(number, progress, &mut self.room, &mut give);
-        };
-        self.tails.push((number, (piece.name, piece.format), tail));
-        self.look_at(self.tails.len() - 1)
-    }
-
-    fn look(&mut self, looking: &Looking) -> Result<(), Ending> {
-        let waiting = std::mem::take(&mut self.waiting);
-        for (input, tail) in waiting {
-            match look(&input, looking) {
-                Ok(piece) => {
-                    let found = Event::Found(piece.name.clone(), Arc::clone(&piece.format));
-                    if !(self.give)(found) {
-                        return Err(Ending::Gone);
-                    }
-                    self.tails
-                        .push((self.pieces, (piece.name, piece.format), tail));
-                    self.pieces += 1;
-                }
-                Err(_) => self.waiting.push((input, tail)),
-            }
-        }
-        (0..self.tails.len()).try_for_each(|at| self.look_at(at))
-    }
-
-    fn look_at(&mut self, at: usize) -> Result<(), Ending> {
-        let (piece, (name, format), tail) = &mut self.tails[at];
-        let mut sink = Sink {
-            name,
-            piece: *piece,
-            format,
-            room: self.room,
-            give: self.give,
-            spare: &mut self.spare,
-        };
-        tail.look(&mut sink).map_err(|Gone| Ending::Gone)
-    }
 }
 
 /// Why reading ended early.
-enum Ending {
+pub(crate) enum Ending {
     /// The receiver has gone.
     Gone,
     Damaged(Problem),
@@ -366,7 +258,7 @@ enum Ending {
 
 impl Piece {
     /// Reads it from its beginning to its end.
-    fn read(
+    pub(crate) fn read(
         self,
         number: u32,
         progress: &Progress,
