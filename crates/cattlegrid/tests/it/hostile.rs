@@ -181,6 +181,18 @@ fn h036_many_sources_agents_and_tokens_stay_bounded() {
 }
 
 #[test]
+fn h036_one_request_again_and_again_costs_no_time() {
+    let begun = std::time::Instant::now();
+    let output = crate::run_with_input(
+        &["analyze", "-"],
+        format!("{LINE}\n").repeat(200_000).as_bytes(),
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    // Work that grows with the square would take minutes.
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+}
+
+#[test]
 fn h038_compressed_logs_that_are_damaged_or_bombs() {
     let folder = TempDir::new().unwrap();
     let good = write(folder.path(), "good.log", sound(10).as_bytes());

@@ -402,7 +402,9 @@ impl Court<'_> {
             .map(|trial| trial.seen.1)
             .max()
             .unwrap_or_default();
-        let verdict = trials.swap_remove(decisive).verdict;
+        let mut verdict = trials.swap_remove(decisive).verdict;
+        // Most have one piece of evidence, in room for four; a fleet may have a million members.
+        verdict.evidence.shrink_to_fit();
         SourceReport {
             source: self.name(source),
             requests: totals.requests,

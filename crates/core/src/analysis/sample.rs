@@ -33,8 +33,9 @@ struct Entry {
     rank: u64,
     source: Source,
     time: u32,
-    is_error: bool,
     path: Box<[u8]>,
+    requests: u64,
+    errors: u64,
 }
 
 impl Default for Sample {
@@ -64,24 +65,32 @@ impl Sample {
             rank,
             source: record.source(),
             time: record.time,
-            is_error: status >= 400,
             path: path[..path.len().min(PATH_BYTES_MAX)].into(),
+            requests: 1,
+            errors: u64::from(status >= 400),
         });
         if self.entries.len() >= 2 * SAMPLE {
             self.shrink();
         }
     }
 
-    /// Requests of one rank are equal to each other, and stay or go together.
+    /// Requests of one rank, a source's for one page in one second, are one entry however many they are; of too many entries the
+    /// lowest stay.
     fn shrink(&mut self) {
-        if self.entries.len() <= SAMPLE {
-            return;
+        self.entries
+            .sort_unstable_by(|a, b| a.rank.cmp(&b.rank).then_with(|| a.path.cmp(&b.path)));
+        self.entries.dedup_by(|entry, kept| {
+            let is_same = entry.rank == kept.rank;
+            if is_same {
+                kept.requests += entry.requests;
+                kept.errors += entry.errors;
+            }
+            is_same
+        });
+        if self.entries.len() > SAMPLE {
+            self.entries.truncate(SAMPLE);
+            self.limit = self.entries[SAMPLE - 1].rank;
         }
-        let (_, last, _) = self
-            .entries
-            .select_nth_unstable_by_key(SAMPLE - 1, |entry| entry.rank);
-        self.limit = last.rank;
-        self.entries.retain(|entry| entry.rank <= self.limit);
     }
 
     /// Adds what another thread has.
@@ -116,10 +125,10 @@ impl Sample {
             let Some(band) = bands.get(&entry.source) else {
                 continue;
             };
-            taken += 1;
+            taken += entry.requests;
             let path = by_path.entry(&entry.path).or_default();
-            path.bands[*band as usize] += 1;
-            path.errors += u64::from(entry.is_error);
+            path.bands[*band as usize] += entry.requests;
+            path.errors += entry.errors;
         }
         let is_whole = self.limit == u64::MAX;
         // Whole numbers, so that the report is the same on every machine.
@@ -149,5 +158,57 @@ impl Sample {
                 })
                 .collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offered(requests: impl Iterator<Item = (u64, u32)>) -> Sample {
+        let mut sample = Sample::default();
+        for (source, time) in requests {
+            let record = Record::page_for_tests(source, time);
+            sample.offer(&record, b"/page?x", 404);
+        }
+        sample
+    }
+
+    #[test]
+    fn equal_requests_are_one_entry() {
+        let sample = offered((0..10 * SAMPLE as u64).map(|_| (1, 1)));
+        assert!(sample.entries.len() <= 2 * SAMPLE);
+        let bands = BTreeMap::from([(sample.entries[0].source, Band::People)]);
+        let paths = sample.paths(&bands, 0, 10 * SAMPLE as u64);
+        let top = &paths.top[0];
+        assert_eq!(
+            (top.path.as_str(), top.requests, top.errors),
+            ("/page", 81_920, 81_920)
+        );
+        assert!(!paths.is_estimate);
+    }
+
+    #[test]
+    fn the_sample_is_the_same_in_any_order_and_from_any_number_of_threads() {
+        let requests: Vec<(u64, u32)> = (0..5 * SAMPLE as u64)
+            .map(|number| (number % 9000, (number % 7) as u32))
+            .collect();
+        let mut whole = Sample::default();
+        whole.absorb(&offered(requests.iter().copied()));
+        let mut halves = Sample::default();
+        for half in 0..2 {
+            halves.absorb(&offered(
+                requests.iter().rev().skip(half).step_by(2).copied(),
+            ));
+        }
+        let what = |sample: &Sample| -> Vec<(u64, u64)> {
+            sample
+                .entries
+                .iter()
+                .map(|entry| (entry.rank, entry.requests))
+                .collect()
+        };
+        assert_eq!(what(&whole), what(&halves));
+        assert_eq!(whole.entries.len(), SAMPLE);
     }
 }

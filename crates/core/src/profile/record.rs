@@ -1,5 +1,7 @@
 //! A request boiled down to a fixed-size record: all that a profile will ever ask of it.
 
+use std::sync::Arc;
+
 use aho_corasick::AhoCorasick;
 use aho_corasick::AhoCorasickKind;
 use hashbrown::HashTable;
@@ -127,6 +129,25 @@ impl Record {
         let named = self.flags & (flag::ASSET | flag::REFERRER_LOGGED | flag::REFERRER_EMPTY)
             == flag::ASSET | flag::REFERRER_LOGGED;
         named.then_some(self.referrer_host)
+    }
+
+    /// A page request of which nothing else is known.
+    #[cfg(test)]
+    pub(crate) fn page_for_tests(source: u64, time: u32) -> Record {
+        Record {
+            source,
+            bytes: 0,
+            order: 0,
+            time,
+            page: 1,
+            group: 0,
+            agent: 0,
+            session: 0,
+            referrer_host: 0,
+            flags: flag::PAGE,
+            robot: 0,
+            took: Took::default(),
+        }
     }
 
     /// A number that is spread evenly over requests and depends on nothing else: the same request has the same.
@@ -428,7 +449,8 @@ pub struct AgentBook {
 struct AgentNote {
     hash: u64,
     robot: u16,
-    text: Box<[u8]>,
+    /// Shared with the books it is copied to.
+    text: Arc<[u8]>,
 }
 
 /// Agents that are kept with their text.
