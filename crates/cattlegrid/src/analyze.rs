@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -16,6 +15,7 @@ use cattlegrid_report::write_text;
 
 use crate::cli::AnalyzeArgs;
 use crate::cli::FailOn;
+use crate::files::is_stdout;
 use crate::files::write_whole;
 use crate::follow;
 use crate::logs;
@@ -110,7 +110,7 @@ pub(crate) fn write_files(report: &Report, arguments: &AnalyzeArgs) -> anyhow::R
 
 impl AnalyzeArgs {
     fn is_json_to_stdout(&self) -> bool {
-        self.json.as_deref() == Some(Path::new("-"))
+        self.json.as_deref().is_some_and(is_stdout)
     }
 }
 

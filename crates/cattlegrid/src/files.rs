@@ -6,6 +6,11 @@ use std::path::Path;
 
 use anyhow::Context;
 
+/// True for the `-` that stands for standard output.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 /// A file is whole or not there: it takes its name only once it lies on the disk.
 pub(crate) fn write_whole(
     path: &Path,

@@ -17,7 +17,6 @@ use cattlegrid_core::Report;
 use cattlegrid_core::analysis::Block;
 use cattlegrid_core::profile::BIN_SECONDS;
 use cattlegrid_core::text::printable;
-use cattlegrid_input::BLOCK_BYTES;
 use cattlegrid_input::Event;
 use cattlegrid_report::Told;
 use signal_hook::consts::SIGINT;
@@ -43,16 +42,17 @@ pub(crate) fn run(arguments: &AnalyzeArgs, prepared: Prepared) -> anyhow::Result
             "none of these logs can be followed: name the file that the server writes to, not packed or rotated away"
         );
     }
+    let lost_before = logs::is_loss(&plan.problems);
     let stop = stop_by_signal()?;
     let (give, take) = mpsc::sync_channel::<Event>(ROUND);
     let (give_back, take_back) = mpsc::channel::<Vec<u8>>();
     let reader = thread::spawn(move || {
-        let room = || {
-            take_back
-                .try_recv()
-                .unwrap_or_else(|_| vec![0; BLOCK_BYTES])
-        };
-        plan.follow(room, |event| give.send(event).is_ok(), &looking, &stop)
+        plan.follow(
+            || logs::room(&take_back),
+            |event| give.send(event).is_ok(),
+            &looking,
+            &stop,
+        )
     });
     let mut follower = Follower {
         arguments,
@@ -66,16 +66,11 @@ pub(crate) fn run(arguments: &AnalyzeArgs, prepared: Prepared) -> anyhow::Result
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     logs::say_problems(&problems);
-    let Follower { mut told, .. } = follower;
-    let report = pool.install(|| follower.analysis.finish());
-    analyze::write_files(&report, arguments)?;
-    if !arguments.log.quiet {
-        told.write_changes(&report, &mut io::stdout().lock())?;
-    }
+    let report = pool.install(|| follower.finish())?;
     Ok(analyze::exit_code(
         &report,
         arguments,
-        logs::is_loss(&problems),
+        lost_before || logs::is_loss(&problems),
     ))
 }
 
@@ -155,15 +150,14 @@ impl Follower<'_> {
         self.judged = Some(now);
         self.analysis.forget_old_windows();
         let report = self.analysis.report();
-        analyze::write_files(&report, self.arguments)?;
-        self.tell(&report)
+        publish(&report, self.arguments, &mut self.told)
     }
 
-    fn tell(&mut self, report: &Report) -> anyhow::Result<()> {
-        if self.arguments.log.quiet {
-            return Ok(());
-        }
-        Ok(self.told.write_changes(report, &mut io::stdout().lock())?)
+    /// The last report.
+    fn finish(mut self) -> anyhow::Result<Report> {
+        let report = self.analysis.finish();
+        publish(&report, self.arguments, &mut self.told)?;
+        Ok(report)
     }
 
     fn note(&self, what: &str) {
@@ -171,4 +165,13 @@ impl Follower<'_> {
             let _ = writeln!(io::stderr(), "cattlegrid: {}", printable(what.as_bytes()));
         }
     }
+}
+
+/// Replaces the files and shows what changed.
+fn publish(report: &Report, arguments: &AnalyzeArgs, told: &mut Told) -> anyhow::Result<()> {
+    analyze::write_files(report, arguments)?;
+    if !arguments.log.quiet {
+        told.write_changes(report, &mut io::stdout().lock())?;
+    }
+    Ok(())
 }

@@ -1,7 +1,6 @@
 //! `inspect`: everything about one source.
 
 use std::io;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -9,6 +8,7 @@ use cattlegrid_report::write_inspection;
 use cattlegrid_report::write_inspection_json;
 
 use crate::cli::InspectArgs;
+use crate::files::is_stdout;
 use crate::files::write_whole;
 use crate::logs;
 
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &InspectArgs) -> anyhow::Result<ExitCode> {
         );
     };
     match &arguments.json {
-        Some(path) if path == Path::new("-") => {
+        Some(path) if is_stdout(path) => {
             write_inspection_json(inspection, &mut io::stdout().lock())?;
         }
         other => {

@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc;
+use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::Duration;
 
@@ -254,6 +255,13 @@ fn moment(text: &str, zone: &TimeZone) -> anyhow::Result<u32> {
     u32::try_from(seconds).context("before 1970 or after 2100 there are no logs")
 }
 
+/// Room for a block: a buffer that came back, or a new one.
+pub(crate) fn room(take_back: &Receiver<Vec<u8>>) -> Vec<u8> {
+    take_back
+        .try_recv()
+        .unwrap_or_else(|_| vec![0; BLOCK_BYTES])
+}
+
 /// One thread reads and unpacks, the pool parses, folds and judges. Buffers go round between them.
 fn run(plan: Plan, mut analysis: Analysis, arguments: &LogArgs) -> (Report, Vec<Problem>) {
     let bar = progress_bar(&plan, arguments);
@@ -263,14 +271,8 @@ fn run(plan: Plan, mut analysis: Analysis, arguments: &LogArgs) -> (Report, Vec<
         // Dropped when anything here panics: the reader must not wait for ever on a full channel.
         let take = take;
         let progress = plan.progress.clone();
-        let reader = scope.spawn(move || {
-            let room = || {
-                take_back
-                    .try_recv()
-                    .unwrap_or_else(|_| vec![0; BLOCK_BYTES])
-            };
-            plan.read(room, |block| give.send(block).is_ok())
-        });
+        let reader =
+            scope.spawn(move || plan.read(|| room(&take_back), |block| give.send(block).is_ok()));
         loop {
             let round: Vec<Block> = take.iter().take(ROUND).collect();
             if round.is_empty() {

@@ -9,6 +9,7 @@ mod generation;
 mod sink;
 mod tail;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
@@ -20,8 +21,10 @@ use cattlegrid_core::format::Format;
 use crate::Event;
 use crate::Problem;
 use crate::find::Input;
+use crate::plan::EMPTY;
 use crate::plan::Ending;
 use crate::plan::Looking;
+use crate::plan::NO_LINES;
 use crate::plan::Piece;
 use crate::plan::Plan;
 use crate::plan::Progress;
@@ -46,6 +49,7 @@ impl Plan {
         let mut following = Following {
             tails: Vec::new(),
             waiting: self.waiting,
+            refused: BTreeSet::new(),
             pieces: self.pieces.len() as u32,
             spare: None,
             room: &mut room,
@@ -81,6 +85,8 @@ impl Plan {
 struct Following<'a> {
     tails: Vec<(u32, Followed, Tail)>,
     waiting: Vec<(Input, Tail)>,
+    /// Names of logs whose format could not be told yet, and that was said.
+    refused: BTreeSet<String>,
     /// Numbers that were given to pieces.
     pieces: u32,
     spare: Option<Vec<u8>>,
@@ -115,7 +121,15 @@ impl Following<'_> {
                         .push((self.pieces, (piece.name, piece.format), tail));
                     self.pieces += 1;
                 }
-                Err(_) => self.waiting.push((input, tail)),
+                Err(what) => {
+                    if what != EMPTY && what != NO_LINES && self.refused.insert(input.name()) {
+                        let note = Event::Note(format!("{}: {what}", input.name()));
+                        if !(self.give)(note) {
+                            return Err(Ending::Gone);
+                        }
+                    }
+                    self.waiting.push((input, tail));
+                }
             }
         }
         (0..self.tails.len()).try_for_each(|at| self.look_at(at))

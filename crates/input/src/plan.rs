@@ -141,8 +141,8 @@ fn tail(input: &Input, all: &[Input]) -> Result<Option<Tail>, String> {
     Ok(Some(Tail::open(path)?).filter(|tail| !tail.is_packed()))
 }
 
-const EMPTY: &str = "is empty";
-const NO_LINES: &str = "holds no lines";
+pub(crate) const EMPTY: &str = "is empty";
+pub(crate) const NO_LINES: &str = "holds no lines";
 
 pub(crate) fn look(input: &Input, looking: &Looking) -> Result<Piece, String> {
     let mut opened = Opened::open(input, &Arc::default())?;

@@ -365,3 +365,29 @@ fn what_cannot_be_followed_is_refused() {
         assert!(stderr(&output).contains(words), "{}", stderr(&output));
     }
 }
+
+#[test]
+fn a_new_log_whose_format_is_not_told_yet_and_a_missing_one_are_named() {
+    let folder = TempDir::new().unwrap();
+    let log = write(folder.path(), "access.log", b"");
+    let json = folder.path().join("report.json");
+    let missing = folder.path().join("missing.log");
+    let arguments = [
+        "--json",
+        json.to_str().unwrap(),
+        &log,
+        missing.to_str().unwrap(),
+    ];
+    let mut follower = Follower::start(&arguments);
+    let mut file = OpenOptions::new().append(true).open(&log).unwrap();
+    writeln!(file, "server started").unwrap();
+    follower.wait_for("access.log: ");
+    for _ in 0..20 {
+        writeln!(file, "{LINE}").unwrap();
+    }
+    follower.wait_for("format combined");
+    let (status, _, notes) = follower.stop();
+    assert_eq!(status.code(), Some(2), "the missing log is a loss: {notes}");
+    let report: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    assert_eq!(report["lines"]["parsed"], 20);
+}
