@@ -134,6 +134,10 @@ pub(crate) struct LogArgs {
     /// The site's robots.txt as it was when the log was written: robots that fetch what it forbids are told
     #[arg(long, value_name = "FILE")]
     pub(crate) robots: Option<PathBuf>,
+    /// Judge each host of the log for itself, by the host that the log names (%v, $server_name, …): for servers with several
+    /// unlike sites. The report shows who visits which
+    #[arg(long, help_heading = "Reading")]
+    pub(crate) by_host: bool,
     /// Zone of times that are written without one: Europe/Vienna, +02:00, local [default: UTC]
     #[arg(long, value_name = "ZONE", help_heading = "Reading")]
     pub(crate) tz: Option<String>,

@@ -19,6 +19,7 @@ use cattlegrid_core::analysis::Block;
 use cattlegrid_core::format::Format;
 use cattlegrid_core::knowledge::RobotsRules;
 use cattlegrid_core::proxies::Proxies;
+use cattlegrid_core::report::HostReport;
 use cattlegrid_core::settings::Reading;
 use cattlegrid_core::text::printable;
 use cattlegrid_input::BLOCK_BYTES;
@@ -76,6 +77,7 @@ pub(crate) fn read(arguments: &LogArgs, settings: Settings) -> anyhow::Result<Re
     say_problems(&problems);
     check_readable(&report, &pieces)?;
     say_crowd(&report, arguments);
+    say_no_host(&report, arguments);
     Ok(Read {
         report,
         pieces,
@@ -210,6 +212,7 @@ fn reading(arguments: &LogArgs) -> anyhow::Result<Reading> {
         zone,
         proxies,
         span,
+        by_host: arguments.by_host,
     })
 }
 
@@ -370,6 +373,18 @@ pub(crate) fn say_crowd(report: &Report, arguments: &LogArgs) {
             io::stderr(),
             "cattlegrid: most requests come from {they} many user agents, as behind a CDN or proxy. If so, let the server log the \
              real client, or name the field that has it: --source-field X-Forwarded-For --trusted-proxy NETWORK"
+        );
+    }
+}
+
+/// Asked for hosts in a log that names none, the answer is one host without a name.
+fn say_no_host(report: &Report, arguments: &LogArgs) {
+    let is_named = report.hosts.iter().any(HostReport::is_named);
+    if arguments.by_host && !arguments.quiet && !is_named {
+        let _ = writeln!(
+            io::stderr(),
+            "cattlegrid: --by-host has no effect: no line of the log names its host. Log it (%v in Apache, $server_name in nginx), \
+             or name its field with --format"
         );
     }
 }

@@ -16,6 +16,7 @@ use rayon::prelude::*;
 
 use crate::Settings;
 use crate::format::Format;
+use crate::hosts::Hosts;
 use crate::knowledge::Knowledge;
 use crate::profile::Lens;
 use crate::report::Lines;
@@ -73,6 +74,7 @@ pub struct Analysis {
     /// The piece whose header has changed, and its format since.
     header: Option<(u32, Arc<Format>)>,
     tokens: BTreeMap<u64, Box<[u8]>>,
+    hosts: Hosts,
     /// The source that is looked at closely, and its first lines.
     focus: Option<Source>,
     examples: Vec<Vec<u8>>,
@@ -96,6 +98,7 @@ impl Analysis {
             pieces: BTreeMap::new(),
             header: None,
             tokens: BTreeMap::new(),
+            hosts: Hosts::default(),
             hasher,
             settings,
             knowledge,
@@ -110,6 +113,7 @@ impl Analysis {
             lens: &self.lens,
             knowledge: &self.knowledge,
             hasher: &self.hasher,
+            hosts: &self.hosts,
             settings: &self.settings,
             focus: self.focus,
         };
@@ -135,6 +139,7 @@ impl Analysis {
             self.tokens.extend(parsed.tokens.drain(..));
             self.examples.append(&mut parsed.examples);
             self.examples.truncate(parse::EXAMPLES_MAX);
+            parsed.settle_hosts(&mut self.hosts);
             self.stitcher.stitch(block.piece, parsed, &mut self.lines);
         }
         self.fold(&parsed);

@@ -19,6 +19,8 @@ pub mod pseudonyms;
 
 pub mod format;
 
+pub mod hosts;
+
 pub mod knowledge;
 
 pub mod profile;

@@ -1,6 +1,7 @@
 //! The result of an analysis as one plain value. It names no file, thread or duration: equal input gives an equal report.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::evidence::Outcome;
 use crate::format::Skip;
@@ -37,6 +38,8 @@ pub struct Report {
     pub statuses: BTreeMap<u16, u64>,
     /// The pages asked for most.
     pub paths: Paths,
+    /// Hosts of the log, most requests first, where each was judged for itself.
+    pub hosts: Vec<HostReport>,
     /// Robots that name themselves, by what they come for.
     pub purposes: BTreeMap<Purpose, Totals>,
     /// Sources worth listing, most requests first.
@@ -45,6 +48,62 @@ pub struct Report {
     pub min_requests: u64,
     /// Everything about the source that was looked at closely.
     pub inspection: Option<Inspection>,
+}
+
+/// Requests for one host of the log.
+#[derive(Debug, Clone)]
+pub struct HostReport {
+    /// Its name.
+    pub host: Arc<str>,
+    /// All its requests.
+    pub requests: u64,
+    /// Its page requests.
+    pub pages: u64,
+    /// Bytes it sent.
+    pub bytes: u64,
+    /// Requests by what sent them, in the order of [`Band::ALL`].
+    pub bands: [u64; Band::ALL.len()],
+}
+
+impl HostReport {
+    /// A host without requests.
+    pub fn new(host: Arc<str>) -> HostReport {
+        HostReport {
+            host,
+            requests: 0,
+            pages: 0,
+            bytes: 0,
+            bands: [0; Band::ALL.len()],
+        }
+    }
+
+    /// Adds requests of one source.
+    pub fn add(&mut self, band: Band, totals: Totals) {
+        self.requests += totals.requests;
+        self.pages += totals.pages;
+        self.bytes = self.bytes.saturating_add(totals.bytes);
+        self.bands[band as usize] += totals.requests;
+    }
+
+    /// False for what stands for all requests that name no host.
+    pub fn is_named(&self) -> bool {
+        &*self.host != "(no host)"
+    }
+
+    /// Requests of crawlers.
+    pub fn crawlers(&self) -> u64 {
+        crawlers(&self.bands)
+    }
+
+    /// Adds another part of the same host.
+    pub fn absorb(&mut self, other: &HostReport) {
+        self.requests += other.requests;
+        self.pages += other.pages;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        for (mine, theirs) in self.bands.iter_mut().zip(other.bands) {
+            *mine += theirs;
+        }
+    }
 }
 
 /// Pages by path, without their queries.
@@ -87,6 +146,8 @@ pub struct Inspection {
 pub struct WindowInspection {
     /// First second of the window.
     pub start: u32,
+    /// The host, where each was judged for itself.
+    pub host: Option<Arc<str>>,
     /// What each rule said, in the order of their names.
     pub outcomes: Vec<(&'static str, Outcome)>,
     /// What was counted.
@@ -174,6 +235,18 @@ impl Band {
             Band::Unauthorized => "crawlers, unauthorized",
             Band::Masquerading => "crawlers, masquerading",
         }
+    }
+}
+
+/// Requests of all bands that are crawlers'.
+fn crawlers(bands: &[u64; Band::ALL.len()]) -> u64 {
+    bands[Band::Legitimate as usize..].iter().sum()
+}
+
+impl PathReport {
+    /// Requests of crawlers.
+    pub fn crawlers(&self) -> u64 {
+        crawlers(&self.bands)
     }
 }
 
@@ -347,6 +420,8 @@ pub struct WindowReport {
     pub start: u32,
     /// First second after it.
     pub end: u32,
+    /// The host, where each was judged for itself.
+    pub host: Option<Arc<str>>,
     /// Requests in it.
     pub requests: u64,
     /// Page requests in it.

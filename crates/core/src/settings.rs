@@ -65,6 +65,8 @@ pub struct Reading {
     pub proxies: Proxies,
     /// Only requests of this span count, in seconds since 1970.
     pub span: Range<u32>,
+    /// Each host of the log is judged for itself.
+    pub by_host: bool,
 }
 
 impl Default for Reading {
@@ -73,6 +75,7 @@ impl Default for Reading {
             zone: TimeZone::UTC,
             proxies: Proxies::default(),
             span: 0..u32::MAX,
+            by_host: false,
         }
     }
 }

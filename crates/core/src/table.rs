@@ -1,11 +1,13 @@
 //! All profiles of one bucket of sources: the one place a source lives in.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
+use crate::hosts::HOST_BITS;
 use crate::profile::BIN_SECONDS;
 use crate::profile::Profile;
 use crate::profile::Record;
@@ -42,11 +44,32 @@ impl Clock {
     }
 
     /// The first second of a window and the first after it.
-    pub fn span(&self, window: u32) -> (u32, u32) {
+    pub fn span(&self, window: Window) -> (u32, u32) {
         let start = self
             .origin
-            .saturating_add(window.saturating_mul(self.bins * BIN_SECONDS));
+            .saturating_add(window.number().saturating_mul(self.bins * BIN_SECONDS));
         (start, start.saturating_add(self.bins * BIN_SECONDS))
+    }
+}
+
+/// What one profile covers: a window of time, of one host where each is judged for itself. Ordered by time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Window(u32);
+
+impl Window {
+    /// A window by its number, of one host. There are less than 2^22 windows of half an hour before times end.
+    pub fn new(number: u32, host: u16) -> Window {
+        Window(number << HOST_BITS | u32::from(host))
+    }
+
+    /// Its number since the clock's origin.
+    pub fn number(self) -> u32 {
+        self.0 >> HOST_BITS
+    }
+
+    /// The number of the host.
+    pub fn host(self) -> u16 {
+        self.0 as u16 & ((1 << HOST_BITS) - 1)
     }
 }
 
@@ -60,14 +83,18 @@ pub struct Table {
     profiles: Chunks<Profile>,
     hasher: RandomState,
     /// Totals of this table's requests by window.
-    sites: Vec<(u32, Site)>,
+    sites: Vec<(Window, Site)>,
+    /// Places in `sites`.
+    site_index: BTreeMap<Window, usize>,
+    /// The place asked for last.
+    last_site: usize,
 }
 
 /// One source in one window. Most send a single request: that one is kept as it came.
 #[derive(Debug)]
 struct Slot {
     source: u64,
-    window: u32,
+    window: Window,
     kind: SourceKind,
     body: Body,
 }
@@ -126,6 +153,7 @@ impl Single {
             agent: self.agent,
             session: 0,
             referrer_host: 0,
+            host: 0,
             flags: self.flags & ((1 << flag::BITS) - 1),
             robot: self.robot,
             took: self.took,
@@ -203,6 +231,8 @@ impl Table {
             profiles: Chunks::new(),
             hasher,
             sites: Vec::new(),
+            site_index: BTreeMap::new(),
+            last_site: 0,
         }
     }
 
@@ -212,6 +242,7 @@ impl Table {
         for records in records.chunks(BATCH) {
             for (ahead, record) in batch.iter_mut().zip(records) {
                 let (window, bin) = clock.place(record.time);
+                let window = Window::new(window, record.host);
                 let hash = self.hash(record.source, window);
                 let near = self.index.find(hash, |entry| entry.tag == tag(hash));
                 *ahead = Ahead {
@@ -251,11 +282,11 @@ impl Table {
         }
     }
 
-    fn hash(&self, source: u64, window: u32) -> u64 {
+    fn hash(&self, source: u64, window: Window) -> u64 {
         self.hasher.hash_one((source, window))
     }
 
-    fn find(&self, source: Source, window: u32) -> Option<u32> {
+    fn find(&self, source: Source, window: Window) -> Option<u32> {
         let hash = self.hash(source.value, window);
         let same =
             |entry: &Entry| entry.tag == tag(hash) && self.slots.get(entry.slot).is(source, window);
@@ -267,7 +298,7 @@ impl Table {
         let near = batch.iter().filter_map(|ahead| ahead.slot.as_ref());
         let mut sum: usize = near
             .clone()
-            .map(|at| self.slots.get(*at).window as usize)
+            .map(|at| self.slots.get(*at).window.0 as usize)
             .sum();
         for at in near {
             if let Body::Many(profile) = self.slots.get(*at).body {
@@ -316,20 +347,20 @@ impl Table {
         slots.push(slot);
     }
 
-    fn site(&mut self, window: u32) -> &mut Site {
+    fn site(&mut self, window: Window) -> &mut Site {
         // Logs are nearly in order: the window is nearly always the last one asked for.
-        match self.sites.iter().rposition(|(known, _)| *known == window) {
-            Some(at) => &mut self.sites[at].1,
-            None => {
+        let is_last = |(known, _): &(Window, Site)| *known == window;
+        if !self.sites.get(self.last_site).is_some_and(is_last) {
+            self.last_site = *self.site_index.entry(window).or_insert(self.sites.len());
+            if self.last_site == self.sites.len() {
                 self.sites.push((window, Site::default()));
-                let last = self.sites.len() - 1;
-                &mut self.sites[last].1
             }
         }
+        &mut self.sites[self.last_site].1
     }
 
     /// Totals by window.
-    pub fn sites(&self) -> &[(u32, Site)] {
+    pub fn sites(&self) -> &[(Window, Site)] {
         &self.sites
     }
 
@@ -340,12 +371,15 @@ impl Table {
 
     /// Forgets all windows before this one.
     pub fn forget(&mut self, before: u32) {
+        let before = Window::new(before, 0);
         if self.sites.iter().all(|(window, _)| *window >= before) {
             return;
         }
         let mut kept = Table::new(self.hasher.clone());
         kept.sites = std::mem::take(&mut self.sites);
         kept.sites.retain(|(window, _)| *window >= before);
+        let windows = kept.sites.iter().map(|(window, _)| *window);
+        kept.site_index = windows.zip(0..).collect();
         let mut profiles: Vec<Option<Profile>> = self.profiles.take().map(Some).collect();
         for mut slot in self.slots.take().filter(|slot| slot.window >= before) {
             if let Body::Many(number) = &mut slot.body {
@@ -377,7 +411,7 @@ impl Table {
     }
 
     /// Goes through the profiles of all sources with more than one request, in no order.
-    pub fn for_each_busy(&self, mut visit: impl FnMut(u32, &Profile)) {
+    pub fn for_each_busy(&self, mut visit: impl FnMut(Window, &Profile)) {
         for slot in self.slots.iter() {
             if let Body::Many(profile) = slot.body {
                 visit(slot.window, self.profiles.get(profile));
@@ -389,7 +423,7 @@ impl Table {
     pub fn for_each_source(
         &self,
         clock: &Clock,
-        mut visit: impl FnMut(Source, &mut dyn Iterator<Item = (u32, &Profile)>),
+        mut visit: impl FnMut(Source, &mut dyn Iterator<Item = (Window, &Profile)>),
     ) {
         let mut scratch = Profile::default();
         let key = |at: &u32| {
@@ -408,7 +442,7 @@ impl Table {
                 visit(source, &mut std::iter::once((first.window, &scratch)));
                 continue;
             }
-            let profiles: Vec<(u32, Cow<'_, Profile>)> = run
+            let profiles: Vec<(Window, Cow<'_, Profile>)> = run
                 .iter()
                 .map(|at| self.slots.get(*at))
                 .map(|slot| (slot.window, self.view(slot, clock)))
@@ -439,7 +473,7 @@ struct Ahead {
 #[derive(Clone, Copy, Default)]
 struct Place {
     stream: u16,
-    window: u32,
+    window: Window,
     bin: u16,
 }
 
@@ -453,7 +487,7 @@ impl Single {
 }
 
 impl Slot {
-    fn is(&self, source: Source, window: u32) -> bool {
+    fn is(&self, source: Source, window: Window) -> bool {
         self.source == source.value && self.window == window && self.kind == source.kind
     }
 }
@@ -504,6 +538,6 @@ mod tests {
         assert_eq!(clock.place(86_400 * 12 - 1), (1, 239));
         assert_eq!(clock.place(86_400 * 17 - 1), (2, 239));
         assert_eq!(clock.place(86_400 * 17), (3, 0));
-        assert_eq!(clock.span(2), (86_400 * 12, 86_400 * 17));
+        assert_eq!(clock.span(Window::new(2, 7)), (86_400 * 12, 86_400 * 17));
     }
 }

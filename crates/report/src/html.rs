@@ -37,6 +37,8 @@ const SOURCES_MAX: usize = 150_000;
 const PLAIN_ROWS: usize = 30;
 /// Paths in the table.
 const PATHS_SHOWN: usize = 25;
+/// Hosts in the table.
+const HOSTS_SHOWN: usize = 200;
 /// Bars of the chart.
 const BARS_MAX: usize = 240;
 /// Size of the chart, and the room for numbers at its left and below.
@@ -66,6 +68,7 @@ fn document(report: &Report, page: &mut String) -> std::fmt::Result {
     writeln!(page, "<main>")?;
     cards(report, page)?;
     chart(&report.timeline, page)?;
+    hosts(report, page)?;
     purposes(report, page)?;
     sources(report, page)?;
     paths(report, page)?;
@@ -307,27 +310,59 @@ fn paths(report: &Report, page: &mut String) -> std::fmt::Result {
         "<h2>Pages asked for most</h2><p class=\"soft\">{note}Without what follows a question mark. The bar shows who asked: its colours are those of the chart.</p><div class=\"frame\"><table><thead><tr><th>path</th><th class=\"n\">requests</th><th class=\"n\">people</th><th class=\"n\">crawlers</th><th class=\"n\">errors</th><th></th></tr></thead><tbody>"
     )?;
     for path in paths.top.iter().take(PATHS_SHOWN) {
-        let crawlers: u64 = path.bands[Band::Legitimate as usize..].iter().sum();
         writeln!(
             page,
-            "<tr><td class=\"path\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td style=\"width:24%\"><span class=\"parts\" aria-hidden=\"true\">",
+            "<tr><td class=\"path\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>",
             escape(&path.path),
             count(path.requests),
             count(path.bands[Band::People as usize]),
-            count(crawlers),
+            count(path.crawlers()),
             count(path.errors)
         )?;
-        for (band, requests) in Band::ALL.into_iter().zip(path.bands) {
-            if requests > 0 {
-                write!(
-                    page,
-                    "<i style=\"--band:var(--{});width:{:.1}%\"></i>",
-                    band.key(),
-                    requests as f64 * 100.0 / path.requests.max(1) as f64
-                )?;
-            }
+        parts(path.bands, path.requests, page)?;
+    }
+    writeln!(page, "</tbody></table></div>")
+}
+
+/// The last cell of a row: a bar in the colours of what asked.
+fn parts(bands: [u64; Band::ALL.len()], requests: u64, page: &mut String) -> std::fmt::Result {
+    write!(
+        page,
+        "<td style=\"width:24%\"><span class=\"parts\" aria-hidden=\"true\">"
+    )?;
+    for (band, part) in Band::ALL.into_iter().zip(bands) {
+        if part > 0 {
+            write!(
+                page,
+                "<i style=\"--band:var(--{});width:{:.1}%\"></i>",
+                band.key(),
+                part as f64 * 100.0 / requests.max(1) as f64
+            )?;
         }
-        writeln!(page, "</span></td></tr>")?;
+    }
+    writeln!(page, "</span></td></tr>")
+}
+
+/// Who visits which host.
+fn hosts(report: &Report, page: &mut String) -> std::fmt::Result {
+    if report.hosts.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        page,
+        "<h2>Hosts</h2><p class=\"soft\">Each is judged for itself. The bar shows who asked: its colours are those of the chart.</p><div class=\"frame\"><table><thead><tr><th>host</th><th class=\"n\">requests</th><th class=\"n\">people</th><th class=\"n\">crawlers</th><th class=\"n\">traffic</th><th></th></tr></thead><tbody>"
+    )?;
+    for host in report.hosts.iter().take(HOSTS_SHOWN) {
+        writeln!(
+            page,
+            "<tr><td class=\"path\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>",
+            escape(&host.host),
+            count(host.requests),
+            count(host.bands[Band::People as usize]),
+            count(host.crawlers()),
+            size(host.bytes)
+        )?;
+        parts(host.bands, host.requests, page)?;
     }
     writeln!(page, "</tbody></table></div>")
 }

@@ -100,7 +100,9 @@ fn verdict(source: &SourceReport, page: &mut String) -> std::fmt::Result {
 
 fn window(window: &WindowInspection, several: bool, page: &mut String) -> std::fmt::Result {
     if several {
-        writeln!(page, "Window from {} UTC", minute(window.start))?;
+        let host = window.host.as_deref();
+        let of_host = host.map_or_else(String::new, |host| format!(" of {host}"));
+        writeln!(page, "Window from {} UTC{of_host}", minute(window.start))?;
     }
     writeln!(page, "Rules that found nothing, or kept silent")?;
     for (name, outcome) in &window.outcomes {

@@ -8,8 +8,8 @@ use std::io::Write;
 use cattlegrid_core::Report;
 use cattlegrid_core::evidence::Outcome;
 use cattlegrid_core::report::Band;
+use cattlegrid_core::report::HostReport;
 use cattlegrid_core::report::Inspection;
-use cattlegrid_core::report::PathReport;
 use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::report::Totals;
 use cattlegrid_core::report::WindowInspection;
@@ -63,6 +63,7 @@ struct InspectionJson<'a> {
 #[derive(Serialize)]
 struct WindowInspectionJson<'a> {
     start: String,
+    host: Option<&'a str>,
     detectors: Vec<OutcomeJson<'a>>,
     numbers: Vec<NumberJson>,
     half_hours: &'a [u32],
@@ -88,6 +89,7 @@ impl<'a> WindowInspectionJson<'a> {
         let numbers = window.numbers.iter();
         WindowInspectionJson {
             start: time(window.start),
+            host: window.host.as_deref(),
             detectors: outcomes
                 .map(|(detector, outcome)| OutcomeJson::of(detector, outcome))
                 .collect(),
@@ -136,6 +138,7 @@ struct Document<'a> {
     purposes: Vec<PurposeJson>,
     statuses: Vec<StatusJson>,
     paths: PathsJson<'a>,
+    hosts: Vec<HostJson<'a>>,
     timeline: TimelineJson<'a>,
     #[serde(serialize_with = "each_source")]
     sources: &'a [SourceReport],
@@ -215,7 +218,7 @@ struct SourceJson<'a> {
     evidence: Vec<EvidenceJson<'a>>,
     campaign: Option<u64>,
     mixed: bool,
-    windows: Vec<WindowJson>,
+    windows: Vec<WindowJson<'a>>,
 }
 
 #[derive(Serialize)]
@@ -259,12 +262,6 @@ struct PathJson<'a> {
 
 impl<'a> PathsJson<'a> {
     fn of(report: &'a Report) -> PathsJson<'a> {
-        let by = |path: &PathReport| {
-            let bands = Band::ALL.into_iter().zip(path.bands);
-            bands
-                .map(|(band, requests)| (band.key(), requests))
-                .collect()
-        };
         let top = report.paths.top.iter();
         PathsJson {
             estimated: report.paths.is_estimate,
@@ -273,11 +270,39 @@ impl<'a> PathsJson<'a> {
                     path: &path.path,
                     requests: path.requests,
                     errors: path.errors,
-                    by: by(path),
+                    by: by_band(path.bands),
                 })
                 .collect(),
         }
     }
+}
+
+#[derive(Serialize)]
+struct HostJson<'a> {
+    host: &'a str,
+    requests: u64,
+    pages: u64,
+    bytes: u64,
+    by: BTreeMap<&'static str, u64>,
+}
+
+impl<'a> HostJson<'a> {
+    fn of(host: &'a HostReport) -> HostJson<'a> {
+        HostJson {
+            host: &host.host,
+            requests: host.requests,
+            pages: host.pages,
+            bytes: host.bytes,
+            by: by_band(host.bands),
+        }
+    }
+}
+
+fn by_band(bands: [u64; Band::ALL.len()]) -> BTreeMap<&'static str, u64> {
+    let bands = Band::ALL.into_iter().zip(bands);
+    bands
+        .map(|(band, requests)| (band.key(), requests))
+        .collect()
 }
 
 #[derive(Serialize)]
@@ -331,9 +356,10 @@ struct EvidenceJson<'a> {
 }
 
 #[derive(Serialize)]
-struct WindowJson {
+struct WindowJson<'a> {
     start: String,
     end: String,
+    host: Option<&'a str>,
     requests: u64,
     pages: u64,
     class: &'static str,
@@ -393,6 +419,7 @@ impl<'a> Document<'a> {
             purposes: PurposeJson::all(report),
             statuses: StatusJson::all(report),
             paths: PathsJson::of(report),
+            hosts: report.hosts.iter().map(HostJson::of).collect(),
             timeline: TimelineJson::of(report),
             sources: &report.sources,
             groups: [],
@@ -455,11 +482,12 @@ impl<'a> EvidenceJson<'a> {
     }
 }
 
-impl WindowJson {
-    fn of(window: &WindowReport) -> WindowJson {
+impl<'a> WindowJson<'a> {
+    fn of(window: &'a WindowReport) -> WindowJson<'a> {
         WindowJson {
             start: time(window.start),
             end: time(window.end),
+            host: window.host.as_deref(),
             requests: window.requests,
             pages: window.pages,
             class: window.class.name(),

@@ -5,6 +5,7 @@ use std::io;
 use std::io::Write;
 
 use cattlegrid_core::Report;
+use cattlegrid_core::report::Band;
 use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::report::Totals;
 use cattlegrid_core::text::printable;
@@ -54,6 +55,7 @@ fn summary(report: &Report, options: &TextOptions, page: &mut String) -> std::fm
     )?;
     writeln!(page)?;
     totals(report, all, page)?;
+    hosts(report, options, page)?;
     let crawlers = report
         .sources
         .iter()
@@ -119,6 +121,36 @@ fn totals(report: &Report, all: Totals, page: &mut String) -> std::fmt::Result {
         page,
         "  * and without automated programs: people, and what could not be judged"
     )
+}
+
+/// Who visits which host.
+fn hosts(report: &Report, options: &TextOptions, page: &mut String) -> std::fmt::Result {
+    if report.hosts.is_empty() {
+        return Ok(());
+    }
+    let shown = report.hosts.len().min(options.top) as u64;
+    let title = format!(
+        "Hosts ({} of {})",
+        count(shown),
+        count(report.hosts.len() as u64)
+    );
+    writeln!(
+        page,
+        "\n{title:<30} {:>11} {:>11} {:>11} {:>11}",
+        "requests", "people", "crawlers", "undecided"
+    )?;
+    for host in report.hosts.iter().take(options.top) {
+        writeln!(
+            page,
+            "  {:<28} {:>11} {:>11} {:>11} {:>11}",
+            shorten(&host.host, 28),
+            count(host.requests),
+            share(host.bands[Band::People as usize], host.requests),
+            share(host.crawlers(), host.requests),
+            share(host.bands[Band::Undecided as usize], host.requests)
+        )?;
+    }
+    Ok(())
 }
 
 fn list<'a>(

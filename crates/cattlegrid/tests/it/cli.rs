@@ -250,6 +250,82 @@ fn formats_of_servers_give_the_same_verdicts() {
     assert_eq!(verdicts(&vhost), expected);
 }
 
+#[test]
+fn hosts_are_judged_each_for_itself() {
+    let log = crate::make_log::make(6000, 11);
+    // Two sites with other visitors, one log; the second spells its name in several ways.
+    let shop = log
+        .iter()
+        .map(|line| format!("shop.example.com:443 {line}"));
+    let wiki = crate::make_log::make(3000, 12);
+    let spelled = [
+        "Wiki.example.com:80",
+        "wiki.example.com",
+        "wiki.example.com.:80",
+    ];
+    let wiki = wiki
+        .iter()
+        .zip(spelled.iter().cycle())
+        .map(|(line, host)| format!("{host} {line}"));
+    let lines = |lines: &[String]| (lines.join("\n") + "\n").into_bytes();
+    let (shop, wiki): (Vec<String>, Vec<String>) = (shop.collect(), wiki.collect());
+    let mixed: Vec<String> = shop
+        .chunks(2)
+        .zip(wiki.chunks(1))
+        .flat_map(|(two, one)| [two, one].concat())
+        .collect();
+    let (_one, mixed) = file(&lines(&mixed));
+    let both = report(&["--by-host", "--min-requests", "1", &mixed]);
+    let schema =
+        serde_json::from_str(include_str!("../../../../docs/schema/analyze.json")).unwrap();
+    assert_eq!(crate::schema::errors(&schema, &both), Vec::<String>::new());
+    let hosts: Vec<String> = both["hosts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|host| format!("{} {}", host["host"], host["requests"]))
+        .collect();
+    assert_eq!(
+        hosts,
+        ["\"shop.example.com\" 6000", "\"wiki.example.com\" 3000"]
+    );
+    assert_eq!(
+        report(&["--by-host", "--threads", "1", "--min-requests", "1", &mixed]),
+        both
+    );
+
+    // Each host's verdicts are those of a log of its own.
+    for (host, alone) in [("shop.example.com", shop), ("wiki.example.com", wiki)] {
+        let (_two, alone) = file(&lines(&alone));
+        let alone = report(&["--by-host", "--min-requests", "1", &alone]);
+        let verdicts = |report: &serde_json::Value| {
+            let mut all = Vec::new();
+            for source in report["sources"].as_array().unwrap() {
+                let windows = source["windows"].as_array().unwrap().iter();
+                let own = windows.filter(|window| window["host"] == host);
+                all.extend(own.map(|window| {
+                    format!(
+                        "{} {} {}",
+                        source["source"], window["requests"], window["decibans"]
+                    )
+                }));
+            }
+            all.sort();
+            all
+        };
+        let expected = verdicts(&alone);
+        assert!(expected.len() > 100, "{}", expected.len());
+        assert_eq!(verdicts(&both), expected);
+    }
+    // Without the flag nothing speaks of hosts.
+    let plain = report(&["--min-requests", "1", &mixed]);
+    assert_eq!(plain["hosts"], serde_json::json!([]));
+    assert_eq!(
+        plain["sources"][0]["windows"][0]["host"],
+        serde_json::Value::Null
+    );
+}
+
 /// A combined line as nginx's JSON.
 fn to_json(line: &str) -> String {
     let quoted: Vec<&str> = line.split('"').collect();

@@ -1,6 +1,8 @@
 //! The end of an analysis: every source is judged, totals are added up, the ones worth listing are listed.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -10,6 +12,7 @@ use super::parse::table_of;
 use super::sample::Sample;
 use crate::detectors::SPECS;
 use crate::evidence::Context;
+use crate::hosts::Hosts;
 use crate::knowledge::Knowledge;
 use crate::knowledge::Purpose;
 use crate::knowledge::Robot;
@@ -19,6 +22,7 @@ use crate::profile::BIN_SECONDS;
 use crate::profile::Profile;
 use crate::report::Band;
 use crate::report::CURVE_STEPS;
+use crate::report::HostReport;
 use crate::report::Inspection;
 use crate::report::Report;
 use crate::report::RobotReport;
@@ -33,6 +37,7 @@ use crate::settings::Settings;
 use crate::site::Site;
 use crate::table::Clock;
 use crate::table::Table;
+use crate::table::Window;
 use crate::text::printable;
 use crate::verdict::Class;
 use crate::verdict::Verdict;
@@ -57,20 +62,11 @@ pub(super) fn report(analysis: &Analysis) -> Report {
         return report;
     };
     let sites = sites(&analysis.tables);
-    let first = sites
-        .values()
-        .map(|site| site.first_seen)
-        .min()
-        .unwrap_or_default();
-    let last = sites
-        .values()
-        .map(|site| site.last_seen)
-        .max()
-        .unwrap_or_default();
-    report.span = Some((first, last));
-    report.timeline = timeline(first, last);
-    report.not_logged = not_logged(&sites);
-    report.is_timed = sites.values().any(Site::is_timed);
+    let (first, last) = describe_log(&sites, &mut report);
+    let hosts = match analysis.settings.reading.by_host {
+        true => host_names(&analysis.hosts, &sites),
+        false => BTreeMap::new(),
+    };
     let court = Court {
         settings: &analysis.settings,
         knowledge: &analysis.knowledge,
@@ -78,6 +74,7 @@ pub(super) fn report(analysis: &Analysis) -> Report {
         sites: &sites,
         clock: &clock,
         tokens: &analysis.tokens,
+        hosts: &hosts,
         span: (first, last),
         focus: analysis.focus,
     };
@@ -90,14 +87,20 @@ pub(super) fn report(analysis: &Analysis) -> Report {
         .zip(&sampled)
         .map(|(table, sampled)| court.judge_table(table, sampled))
         .collect();
-    let mut sources = Vec::new();
-    let mut bands = BTreeMap::new();
-    for mut part in parts {
-        bands.extend(part.bands.drain(..));
-        part.add_to(&mut report, &mut sources);
+    let mut whole = Part::default();
+    for part in parts {
+        part.add_to(&mut report, &mut whole);
     }
+    report.hosts = whole.hosts.into_values().collect();
+    let hosts = &mut report.hosts;
+    hosts.sort_by(|a, b| {
+        let by_requests = b.requests.cmp(&a.requests);
+        by_requests.then_with(|| a.host.cmp(&b.host))
+    });
+    let bands = whole.bands.into_iter().collect();
     report.paths = sample.paths(&bands, first, report.all().pages);
     // Two sources may print alike; their kinds and values never do.
+    let mut sources = whole.sources;
     sources.par_sort_unstable_by(|(source_a, a), (source_b, b)| {
         b.requests
             .cmp(&a.requests)
@@ -109,6 +112,18 @@ pub(super) fn report(analysis: &Analysis) -> Report {
     }
     report.sources = sources.into_iter().map(|(_, report)| report).collect();
     report
+}
+
+/// What can be said of the log without judging anybody. Gives the times of its first and last request.
+fn describe_log(sites: &BTreeMap<Window, Site>, report: &mut Report) -> (u32, u32) {
+    let first = sites.values().map(|site| site.first_seen).min();
+    let last = sites.values().map(|site| site.last_seen).max();
+    let span = (first.unwrap_or_default(), last.unwrap_or_default());
+    report.span = Some(span);
+    report.timeline = timeline(span.0, span.1);
+    report.not_logged = not_logged(sites);
+    report.is_timed = sites.values().any(Site::is_timed);
+    span
 }
 
 /// Puts together what the threads have kept beside the records.
@@ -138,7 +153,7 @@ fn timeline(first: u32, last: u32) -> Timeline {
 }
 
 /// Fields that no line of the log has, of those that rules use.
-fn not_logged(sites: &BTreeMap<u32, Site>) -> Vec<&'static str> {
+fn not_logged(sites: &BTreeMap<Window, Site>) -> Vec<&'static str> {
     let mut logged = [
         ("referrer", false),
         ("user agent", false),
@@ -156,22 +171,30 @@ fn not_logged(sites: &BTreeMap<u32, Site>) -> Vec<&'static str> {
 }
 
 /// Totals by window over all tables, with the habits of the sources.
-fn sites(tables: &[Table]) -> BTreeMap<u32, Site> {
-    let parts: Vec<BTreeMap<u32, Site>> = tables
+fn sites(tables: &[Table]) -> BTreeMap<Window, Site> {
+    let parts: Vec<BTreeMap<Window, Site>> = tables
         .par_iter()
         .map(|table| {
-            let mut sites: BTreeMap<u32, Site> = table.sites().iter().cloned().collect();
+            let mut sites: BTreeMap<Window, Site> = table.sites().iter().cloned().collect();
             table.for_each_busy(|window, profile| {
                 sites.entry(window).or_default().observe_habits(profile)
             });
             sites
         })
         .collect();
-    let mut sites: BTreeMap<u32, Site> = BTreeMap::new();
+    let mut sites: BTreeMap<Window, Site> = BTreeMap::new();
     for (window, site) in parts.into_iter().flatten() {
         sites.entry(window).or_default().absorb(&site);
     }
     sites
+}
+
+/// Names of all hosts that are judged.
+fn host_names(hosts: &Hosts, sites: &BTreeMap<Window, Site>) -> BTreeMap<u16, Arc<str>> {
+    let numbers = sites.keys().map(|window| window.host());
+    numbers
+        .map(|number| (number, printable(hosts.name(number)).into()))
+        .collect()
 }
 
 /// What one table adds to the report.
@@ -182,6 +205,7 @@ struct Part {
     mixed: u64,
     timeline: Timeline,
     purposes: BTreeMap<Purpose, Totals>,
+    hosts: BTreeMap<u16, HostReport>,
     sources: Vec<(Source, SourceReport)>,
     /// Bands of the sources in the sample.
     bands: Vec<(Source, Band)>,
@@ -193,7 +217,8 @@ struct Part {
 }
 
 impl Part {
-    fn add_to(self, report: &mut Report, sources: &mut Vec<(Source, SourceReport)>) {
+    /// Adds what can be added up to the report, and the rest to `whole`.
+    fn add_to(self, report: &mut Report, whole: &mut Part) {
         for (mine, theirs) in report.totals.iter_mut().zip(self.totals) {
             mine.absorb(theirs);
         }
@@ -205,7 +230,14 @@ impl Part {
         for (purpose, totals) in self.purposes {
             report.purposes.entry(purpose).or_default().absorb(totals);
         }
-        sources.extend(self.sources);
+        whole.sources.extend(self.sources);
+        whole.bands.extend(self.bands);
+        for (number, host) in self.hosts {
+            match whole.hosts.entry(number) {
+                Entry::Vacant(place) => drop(place.insert(host)),
+                Entry::Occupied(mut known) => known.get_mut().absorb(&host),
+            }
+        }
         if self.inspection.is_some() {
             report.inspection = self.inspection;
         }
@@ -220,9 +252,11 @@ struct Court<'a> {
     settings: &'a Settings,
     knowledge: &'a Knowledge,
     agents: &'a AgentIndex,
-    sites: &'a BTreeMap<u32, Site>,
+    sites: &'a BTreeMap<Window, Site>,
     clock: &'a Clock,
     tokens: &'a BTreeMap<u64, Box<[u8]>>,
+    /// Names of hosts by number, where each is judged for itself.
+    hosts: &'a BTreeMap<u16, Arc<str>>,
     /// The first request and the last.
     span: (u32, u32),
     /// The source that is looked at closely.
@@ -251,6 +285,8 @@ impl Court<'_> {
                 }
                 trials.push(self.judge_window(source, window, profile));
             }
+            // Of the hosts of one window, the one asked most speaks last.
+            trials.sort_by_key(|trial| (trial.window.number(), trial.totals.requests));
             let band = self.close(source, &mut trials, &mut part);
             if sampled.binary_search(&source).is_ok() {
                 part.bands.push((source, band));
@@ -259,7 +295,7 @@ impl Court<'_> {
         part
     }
 
-    fn context(&self, source: Source, window: u32) -> Context<'_> {
+    fn context(&self, source: Source, window: Window) -> Context<'_> {
         Context {
             site: &self.sites[&window],
             knowledge: self.knowledge,
@@ -268,11 +304,12 @@ impl Court<'_> {
         }
     }
 
-    fn inspect(&self, source: Source, window: u32, profile: &Profile) -> WindowInspection {
+    fn inspect(&self, source: Source, window: Window, profile: &Profile) -> WindowInspection {
         let context = self.context(source, window);
         let rules = SPECS.iter().zip(&self.settings.detectors);
         WindowInspection {
             start: self.clock.span(window).0,
+            host: self.host(window),
             outcomes: rules
                 .map(|(spec, detector)| (spec.name, detector.evaluate(profile, &context)))
                 .collect(),
@@ -281,7 +318,7 @@ impl Court<'_> {
         }
     }
 
-    fn judge_window(&self, source: Source, window: u32, profile: &Profile) -> Trial {
+    fn judge_window(&self, source: Source, window: Window, profile: &Profile) -> Trial {
         let context = self.context(source, window);
         let verdict = judge(
             profile,
@@ -333,6 +370,7 @@ impl Court<'_> {
         let mixed = trials.iter().any(|trial| trial.verdict.mixed);
         part.mixed += u64::from(mixed);
         let band = Band::of(verdict.class, verdict.kind);
+        self.count_hosts(trials, band, &mut part.hosts);
         let steps = &mut part.timeline.bands[band as usize];
         for (time, count) in &part.busy {
             // A half hour may begin before the first request.
@@ -373,6 +411,17 @@ impl Court<'_> {
             }
         }
         band
+    }
+
+    fn count_hosts(&self, trials: &[Trial], band: Band, hosts: &mut BTreeMap<u16, HostReport>) {
+        for trial in trials {
+            let Some(name) = self.host(trial.window) else {
+                break;
+            };
+            let host = hosts.entry(trial.window.host());
+            host.or_insert_with(|| HostReport::new(name))
+                .add(band, trial.totals);
+        }
     }
 
     fn describe(
@@ -470,6 +519,7 @@ impl Court<'_> {
         WindowReport {
             start,
             end,
+            host: self.host(trial.window),
             requests: trial.totals.requests,
             pages: trial.totals.pages,
             class: verdict.class,
@@ -480,6 +530,10 @@ impl Court<'_> {
             votes: verdict.votes,
             cause: verdict.cause,
         }
+    }
+
+    fn host(&self, window: Window) -> Option<Arc<str>> {
+        self.hosts.get(&window.host()).map(Arc::clone)
     }
 
     fn name(&self, source: Source) -> String {
@@ -495,7 +549,7 @@ impl Court<'_> {
 
 /// A verdict on one window with what the report says beside it.
 struct Trial {
-    window: u32,
+    window: Window,
     verdict: Verdict,
     totals: Totals,
     seen: (u32, u32),

@@ -12,6 +12,8 @@ use crate::format::Format;
 use crate::format::Reader;
 use crate::format::Skip;
 use crate::format::split_line;
+use crate::hosts::Hosts;
+use crate::hosts::NewHosts;
 use crate::knowledge::Knowledge;
 use crate::profile::AgentBook;
 use crate::profile::Gathered;
@@ -49,6 +51,8 @@ pub(super) struct Means<'a> {
     pub(super) knowledge: &'a Knowledge,
     pub(super) hasher: &'a RandomState,
     pub(super) settings: &'a Settings,
+    /// Hosts that blocks before have named.
+    pub(super) hosts: &'a Hosts,
     /// The source that is looked at closely.
     pub(super) focus: Option<Source>,
 }
@@ -63,6 +67,7 @@ pub(super) struct Parsed {
     /// The stream the block belongs to.
     pub(super) stream: u16,
     pub(super) tokens: Vec<(u64, Box<[u8]>)>,
+    new_hosts: NewHosts,
     /// Lines of the source that is looked at closely.
     pub(super) examples: Vec<Vec<u8>>,
     lines: u64,
@@ -159,14 +164,16 @@ impl Parser {
                 parsed.leave_out(Skip::OutsideSpan, split_line(&text[start..]).0);
                 continue;
             }
-            let record = means
+            let mut record = means
                 .lens
                 .record(&request, means.knowledge, &mut self.gathered);
-            if means.focus == Some(record.source()) && parsed.examples.len() < EXAMPLES_MAX {
-                let (line, _) = split_line(&text[start..]);
-                parsed
-                    .examples
-                    .push(line[..line.len().min(EXAMPLE_BYTES)].to_vec());
+            let host = request.host.value().filter(|_| settings.reading.by_host);
+            if let Some(host) = host {
+                record.host = means.hosts.number(host, &mut parsed.new_hosts);
+                means.lens.tell_hosts_apart(host, &mut record);
+            }
+            if means.focus == Some(record.source()) {
+                parsed.keep_example(split_line(&text[start..]).0);
             }
             let table = table_of(record.source(), means.hasher, parsed.records.len());
             let records = &mut parsed.records[table];
@@ -179,12 +186,14 @@ impl Parser {
             };
             records.push(record);
             if let Some(record) = records.last() {
-                self.sample.offer(record, request.target, request.status);
+                self.sample.offer(
+                    record,
+                    host.unwrap_or_default(),
+                    request.target,
+                    request.status,
+                );
             }
-            let status = usize::from(request.status.wrapping_sub(STATUS_FIRST));
-            if let Some(requests) = self.statuses.get_mut(status) {
-                *requests += 1;
-            }
+            count_status(&mut self.statuses, request.status);
             last = Some(match last {
                 None => {
                     parsed.edges.push(edge);
@@ -196,6 +205,13 @@ impl Parser {
         parsed.close(last);
         parsed.tokens.append(&mut self.gathered.tokens);
         parsed
+    }
+}
+
+fn count_status(statuses: &mut [u64], status: u16) {
+    let at = usize::from(status.wrapping_sub(STATUS_FIRST));
+    if let Some(requests) = statuses.get_mut(at) {
+        *requests += 1;
     }
 }
 
@@ -211,6 +227,7 @@ impl Parsed {
             edges: Vec::new(),
             stream: 0,
             tokens: Vec::new(),
+            new_hosts: NewHosts::default(),
             examples: Vec::new(),
             lines: 0,
             blank: 0,
@@ -224,6 +241,14 @@ impl Parsed {
         parsed.records[usize::from(table)].push(record);
         parsed.stream = stream;
         parsed
+    }
+
+    #[cold]
+    fn keep_example(&mut self, line: &[u8]) {
+        if self.examples.len() < EXAMPLES_MAX {
+            let kept = &line[..line.len().min(EXAMPLE_BYTES)];
+            self.examples.push(kept.to_vec());
+        }
     }
 
     #[cold]
@@ -267,6 +292,17 @@ impl Parsed {
                 .is_some_and(|noted| (noted.table, noted.at) != (edge.table, edge.at))
         {
             self.edges.push(edge);
+        }
+    }
+
+    /// Gives records of hosts that this block names first the numbers that stay.
+    pub(super) fn settle_hosts(&mut self, hosts: &mut Hosts) {
+        if self.new_hosts.is_empty() {
+            return;
+        }
+        let settled = hosts.settle(&std::mem::take(&mut self.new_hosts));
+        for record in self.records.iter_mut().flatten() {
+            record.host = settled(record.host);
         }
     }
 

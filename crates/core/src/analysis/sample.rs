@@ -48,24 +48,26 @@ impl Default for Sample {
 }
 
 impl Sample {
-    /// Takes a page request into account.
+    /// Takes a page request into account; `host` is empty where hosts are not told apart.
     #[inline]
-    pub(super) fn offer(&mut self, record: &Record, target: &[u8], status: u16) {
+    pub(super) fn offer(&mut self, record: &Record, host: &[u8], target: &[u8], status: u16) {
         let rank = record.rank();
         if rank <= self.limit && record.is_page() {
-            self.take(rank, record, target, status);
+            self.take(rank, record, host, target, status);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn take(&mut self, rank: u64, record: &Record, target: &[u8], status: u16) {
-        let path = path_of(target);
+    fn take(&mut self, rank: u64, record: &Record, host: &[u8], target: &[u8], status: u16) {
+        let mut path = host.to_ascii_lowercase();
+        path.extend(path_of(target));
+        path.truncate(PATH_BYTES_MAX);
         self.entries.push(Entry {
             rank,
             source: record.source(),
             time: record.time,
-            path: path[..path.len().min(PATH_BYTES_MAX)].into(),
+            path: path.into(),
             requests: 1,
             errors: u64::from(status >= 400),
         });
@@ -169,7 +171,7 @@ mod tests {
         let mut sample = Sample::default();
         for (source, time) in requests {
             let record = Record::page_for_tests(source, time);
-            sample.offer(&record, b"/page?x", 404);
+            sample.offer(&record, b"", b"/page?x", 404);
         }
         sample
     }

@@ -136,8 +136,8 @@ impl Seldom {
         if record.has(flag::REFERRER_LISTING) {
             let listings = &mut self.listings;
             listings.host = match listings.all {
-                0 => record.referrer_host,
-                _ => listings.host.min(record.referrer_host),
+                0 => u32::from(record.referrer_host),
+                _ => listings.host.min(u32::from(record.referrer_host)),
             };
             listings.all += 1;
             listings.own += u32::from(record.has(flag::REFERRER_OWN));

@@ -36,7 +36,9 @@ pub struct Record {
     /// Hash of the session id.
     pub(crate) session: u32,
     /// Hash of the referrer's host.
-    pub(crate) referrer_host: u32,
+    pub(crate) referrer_host: u16,
+    /// Number of the site asked for, where each is judged for itself.
+    pub(crate) host: u16,
     pub(crate) flags: u32,
     /// One more than the robot's number in the list; 0 for none.
     pub(crate) robot: u16,
@@ -128,7 +130,7 @@ impl Record {
     pub fn asset_referrer(&self) -> Option<u32> {
         let named = self.flags & (flag::ASSET | flag::REFERRER_LOGGED | flag::REFERRER_EMPTY)
             == flag::ASSET | flag::REFERRER_LOGGED;
-        named.then_some(self.referrer_host)
+        named.then_some(u32::from(self.referrer_host))
     }
 
     /// A page request of which nothing else is known.
@@ -144,6 +146,7 @@ impl Record {
             agent: 0,
             session: 0,
             referrer_host: 0,
+            host: 0,
             flags: flag::PAGE,
             robot: 0,
             took: Took::default(),
@@ -250,6 +253,7 @@ impl Lens {
             agent: 0,
             session: 0,
             referrer_host: 0,
+            host: 0,
             flags: source.kind as u32,
             robot: 0,
             took: Took::default(),
@@ -286,6 +290,11 @@ impl Lens {
             }
         }
         record
+    }
+
+    /// Makes equal pages of two hosts two pages.
+    pub fn tell_hosts_apart(&self, host: &[u8], record: &mut Record) {
+        record.page ^= self.hash(host) as u32;
     }
 
     #[cold]
@@ -354,7 +363,7 @@ impl Lens {
                     return;
                 }
                 let (host, rest) = split_url(referrer);
-                record.referrer_host = self.hash(host) as u32;
+                record.referrer_host = self.hash(host) as u16;
                 // Browsers name a page with its path. A request that refers to itself follows no link.
                 if !rest.is_empty() && rest != request.target && rest != b"/robots.txt" {
                     record.flags |= flag::REFERRER_LINK;

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// Modules of the crate, lowest first: a module uses only those above it.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "text",
     "request",
     "networks",
     "proxies",
     "pseudonyms",
     "format",
+    "hosts",
     "knowledge",
     "profile",
     "site",
