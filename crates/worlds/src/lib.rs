@@ -1,0 +1,29 @@
+//! Simulated sites whose truth is known: people, crawlers and campaigns, from a seed.
+//!
+//! ```text
+//! seed ──mix──▶ actors with their plan ──plan──▶ requests per half hour ──write──▶ lines and labels
+//! ```
+//!
+//! What the worlds contain was settled before anything was trained on them. A world on which everything scores 100 % measures
+//! nothing: crawlers here keep office hours, and people never sleep.
+
+pub mod random;
+
+pub mod people;
+
+pub mod habit;
+
+pub mod plan;
+
+pub mod actor;
+
+mod shop;
+mod social;
+
+pub mod world;
+
+pub mod write;
+
+pub use actor::Actor;
+pub use actor::Label;
+pub use world::World;
