@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Analyze(Box<AnalyzeArgs>),
     /// Show everything about one source: verdict, evidence, silent rules, numbers, its traffic over time, its lines
     Inspect(Box<InspectArgs>),
+    /// Write the log of a simulated site whose visitors are known: social, social-test, shop
+    Simulate(SimulateArgs),
     /// Explain a detector: what it looks at, when it is wrong, its settings
     Explain {
         /// The detector's name; without one, all are listed
@@ -105,6 +107,21 @@ pub(crate) struct InspectArgs {
     pub(crate) json: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) log: LogArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// The world: social (a social network after the PubCrawl paper), social-test (the same with few users), shop
+    pub(crate) world: String,
+    /// The world grows from this number: one seed, one byte sequence
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Folder for access.log and labels.csv
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: PathBuf,
+    /// Say nothing
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 /// What all commands that read logs have in common.

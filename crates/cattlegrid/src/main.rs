@@ -8,6 +8,7 @@ mod follow;
 mod inspect;
 mod lists;
 mod logs;
+mod simulate;
 
 use std::io;
 use std::io::Write;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     let outcome = match cli::Cli::parse().command {
         cli::Command::Analyze(arguments) => analyze::run(&arguments),
         cli::Command::Inspect(arguments) => inspect::run(&arguments),
+        cli::Command::Simulate(arguments) => simulate::run(&arguments),
         cli::Command::Explain { detector } => explain::run(detector.as_deref()),
         cli::Command::Lists { command } => match command {
             cli::ListsCommand::Update { from, lists } => lists::update(&from, lists),

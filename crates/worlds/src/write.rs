@@ -1,1 +1,425 @@
-//! Lines and labels of a world.
+//! Lines and labels of a world. The log of the social network has the eight fields of the paper, that of the shop is 'combined'.
+
+use std::io;
+use std::io::Write;
+use std::net::Ipv4Addr;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::actor::Actor;
+use crate::actor::Cookie;
+use crate::actor::Label;
+use crate::actor::Referrer;
+use crate::random::Random;
+use crate::world::Kind;
+use crate::world::World;
+
+/// Seconds of a half hour.
+const BIN_SECONDS: u64 = 1800;
+/// Pages of the site.
+const PAGES: u64 = 40_000;
+/// Visitors behind an address that are on the site at the same time.
+const VISITORS: usize = 8;
+
+/// Writes what everybody is: `source,label,campaign,habit`.
+pub fn write_labels(world: &World, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "source,label,campaign,habit")?;
+    for actor in &world.actors {
+        let campaign = actor.campaign.as_deref().unwrap_or_default();
+        let (source, label) = (Ipv4Addr::from(actor.address), actor.label.name());
+        writeln!(out, "{source},{label},{campaign},{}", actor.habit)?;
+    }
+    Ok(())
+}
+
+/// Writes all requests in the order of their time. Gives how many they are.
+pub fn write_log(world: &World, out: &mut impl Write) -> io::Result<u64> {
+    let mut walkers: Vec<Walker<'_>> = (0..)
+        .zip(&world.actors)
+        .map(|(number, actor)| Walker::new(actor, world, number))
+        .collect();
+    let mut coming: Vec<u64> = Vec::new();
+    let mut lines = Vec::with_capacity(1 << 20);
+    let mut written = 0;
+    for bin in 0..world.bins() {
+        coming.clear();
+        for (number, walker) in (0_u64..).zip(&mut walkers) {
+            let count = u64::from(walker.actor.counts[bin]);
+            coming.extend((0..count).map(|which| walker.second(which, count) << 32 | number));
+        }
+        // By second, then by actor: who comes first within a second does not matter, as long as it is always the same.
+        coming.sort_unstable();
+        let start = u64::from(world.start) + bin as u64 * BIN_SECONDS;
+        let mut clock = Clock::default();
+        for request in &coming {
+            let time = start + (request >> 32);
+            clock.set(time, world.kind);
+            walkers[*request as u32 as usize].write(&clock, &mut lines);
+            if lines.len() >= 1 << 20 {
+                out.write_all(&lines)?;
+                lines.clear();
+            }
+        }
+        written += coming.len() as u64;
+    }
+    out.write_all(&lines)?;
+    Ok(written)
+}
+
+/// A second as the log writes it.
+#[derive(Default)]
+struct Clock {
+    seconds: u64,
+    text: String,
+}
+
+impl Clock {
+    fn set(&mut self, seconds: u64, kind: Kind) {
+        if self.seconds == seconds {
+            return;
+        }
+        self.seconds = seconds;
+        let time = Timestamp::from_second(seconds as i64).unwrap_or_default();
+        self.text = match kind {
+            Kind::Shop => {
+                let zoned = time.to_zoned(TimeZone::UTC);
+                zoned.strftime("[%d/%b/%Y:%H:%M:%S +0000]").to_string()
+            }
+            _ => time.to_string(),
+        };
+    }
+}
+
+/// One actor on its way through the site.
+struct Walker<'a> {
+    actor: &'a Actor,
+    kind: Kind,
+    random: Random,
+    name: String,
+    network: String,
+    visitors: Vec<Visitor>,
+    /// The place in the site's order, for those who take page after page.
+    place: u64,
+    requests: u64,
+}
+
+/// A person, or the crawler itself.
+#[derive(Clone, Copy, Default)]
+struct Visitor {
+    agent: usize,
+    session: u64,
+    /// Requests and time left in the session.
+    left: u32,
+    until: u64,
+    page: u64,
+    before: u64,
+    /// Parts of the page still to be loaded.
+    parts: u32,
+}
+
+/// What is asked for.
+enum Target {
+    Page(u64),
+    Query(u64),
+    Part(u32),
+}
+
+impl<'a> Walker<'a> {
+    fn new(actor: &'a Actor, world: &World, number: u64) -> Walker<'a> {
+        let mut random = Random::new(world.seed, number | 1 << 40);
+        let visitors = match actor.label {
+            Label::User => VISITORS,
+            _ => 1,
+        };
+        let agents = actor.manners.agents.len();
+        let fresh = |at: usize| Visitor {
+            agent: at % agents,
+            ..Visitor::default()
+        };
+        let address = Ipv4Addr::from(actor.address);
+        let [a, b, c, _] = address.octets();
+        Walker {
+            name: address.to_string(),
+            network: format!("{a}.{b}.{c}.0/24"),
+            kind: world.kind,
+            visitors: (0..visitors).map(fresh).collect(),
+            place: random.below(PAGES),
+            actor,
+            random,
+            requests: 0,
+        }
+    }
+
+    /// The second of the half hour at which one of so many requests comes.
+    fn second(&mut self, which: u64, count: u64) -> u64 {
+        match self.actor.manners.even {
+            true => which * BIN_SECONDS / count,
+            false => self.random.below(BIN_SECONDS),
+        }
+    }
+
+    fn write(&mut self, clock: &Clock, out: &mut Vec<u8>) {
+        let manners = &self.actor.manners;
+        let at = self.random.below(self.visitors.len() as u64) as usize;
+        self.requests += 1;
+        self.keep_session(at, clock.seconds);
+        let target = self.target(at);
+        let is_error = self.random.chance(manners.errors);
+        let from_listing = manners.referrer == Referrer::Listing;
+        let is_empty = match manners.referrer {
+            Referrer::Empty => true,
+            Referrer::Listing => false,
+            Referrer::Page(empty) => self.random.chance(empty),
+        };
+        let visitor = self.visitors[at];
+        let referrer = match &target {
+            _ if is_empty => Referring::Nothing,
+            _ if from_listing => Referring::Listing(visitor.page % 26),
+            Target::Part(_) => Referring::Page(visitor.page),
+            _ => Referring::Page(visitor.before),
+        };
+        let line = Line {
+            walker: self,
+            agent: manners.agents[visitor.agent],
+            session: visitor.session,
+            target,
+            referrer,
+            status: if is_error { 404 } else { 200 },
+        };
+        match self.kind {
+            Kind::Shop => line.combined(clock, out),
+            _ => line.eight_fields(clock, out),
+        }
+    }
+
+    /// Begins a new session where the old one is over; behind a proxy that is the next person.
+    fn keep_session(&mut self, at: usize, now: u64) {
+        let agents = self.actor.manners.agents.len() as u64;
+        let visitor = &mut self.visitors[at];
+        visitor.left = visitor.left.saturating_sub(1);
+        let is_over = match self.actor.manners.cookie {
+            Cookie::Never => true,
+            Cookie::Requests(_) => visitor.left == 0,
+            Cookie::Seconds(_) => now >= visitor.until,
+        };
+        if !is_over {
+            return;
+        }
+        visitor.session = self.random.bits();
+        match self.actor.manners.cookie {
+            Cookie::Never => {}
+            Cookie::Requests(requests) => visitor.left = requests,
+            Cookie::Seconds(seconds) => visitor.until = now + u64::from(seconds),
+        }
+        if self.actor.label == Label::User {
+            visitor.agent = self.random.below(agents) as usize;
+            visitor.before = self.random.below(PAGES);
+        }
+    }
+
+    fn target(&mut self, at: usize) -> Target {
+        let manners = &self.actor.manners;
+        let visitor = &mut self.visitors[at];
+        if visitor.parts > 0 {
+            visitor.parts -= 1;
+            return Target::Part(visitor.parts);
+        }
+        visitor.parts = manners.parts;
+        if self.random.chance(manners.revisits) {
+            std::mem::swap(&mut visitor.page, &mut visitor.before);
+        } else {
+            visitor.before = visitor.page;
+            visitor.page = match self.random.chance(manners.ordered) {
+                true => {
+                    self.place += 1;
+                    self.place % PAGES
+                }
+                // Some pages are asked for far more often than others.
+                false => (self.random.unit().powi(2) * PAGES as f64) as u64,
+            };
+        }
+        match self.random.chance(manners.queries) {
+            true => Target::Query(visitor.page),
+            false => Target::Page(visitor.page),
+        }
+    }
+}
+
+enum Referring {
+    Nothing,
+    Listing(u64),
+    Page(u64),
+}
+
+/// A request on its way into the log.
+struct Line<'a> {
+    walker: &'a Walker<'a>,
+    agent: &'static str,
+    session: u64,
+    target: Target,
+    referrer: Referring,
+    status: u16,
+}
+
+/// The name of a page: letters first, so that pages have an order by name and none by number.
+fn page_name(page: u64, out: &mut Vec<u8>) {
+    let letters = [
+        page * 26 / PAGES,
+        page * 676 / PAGES % 26,
+        page * 17_576 / PAGES % 26,
+    ];
+    out.extend(letters.map(|letter| b'a' + letter as u8));
+    // Writing into memory cannot fail.
+    let _ = write!(out, ".{page:05}");
+}
+
+impl Line<'_> {
+    fn eight_fields(&self, clock: &Clock, out: &mut Vec<u8>) {
+        let walker = self.walker;
+        for field in [&clock.text, &walker.name, &walker.network] {
+            out.extend(field.as_bytes());
+            out.push(b'\t');
+        }
+        out.extend(self.agent.as_bytes());
+        out.push(b'\t');
+        self.target(out);
+        let _ = write!(out, "\t{}\t", self.status);
+        self.referrer(b"http://social.example.com", out);
+        let _ = writeln!(out, "\t{:016x}", self.session);
+    }
+
+    fn combined(&self, clock: &Clock, out: &mut Vec<u8>) {
+        out.extend(self.walker.name.as_bytes());
+        out.extend(b" - - ");
+        out.extend(clock.text.as_bytes());
+        out.extend(b" \"GET ");
+        self.target(out);
+        let bytes = 2000 + self.session % 30_000;
+        let _ = write!(out, " HTTP/1.1\" {} {bytes} \"", self.status);
+        self.referrer(b"https://shop.example.com", out);
+        out.extend(b"\" \"");
+        out.extend(self.agent.as_bytes());
+        out.extend(b"\"\n");
+    }
+
+    fn page(&self, page: u64, out: &mut Vec<u8>) {
+        let folder: &[u8] = match self.walker.kind {
+            Kind::Shop => b"/product/",
+            _ => b"/people/",
+        };
+        out.extend(folder);
+        page_name(page, out);
+    }
+
+    fn target(&self, out: &mut Vec<u8>) {
+        match (&self.target, self.walker.kind) {
+            (Target::Page(page), _) => self.page(*page, out),
+            (Target::Query(page), Kind::Shop) => {
+                let (colour, number) = (page % 9, page % 40 + 1);
+                let _ = write!(out, "/category/{}?colour={colour}&page={number}", page % 60);
+            }
+            (Target::Query(page), _) => {
+                out.extend(b"/search?q=");
+                page_name(*page, out);
+            }
+            (Target::Part(part), _) => {
+                let names = ["site.css", "site.js", "photo.jpg", "logo.png"];
+                let _ = write!(out, "/static/{}", names[*part as usize % names.len()]);
+            }
+        }
+    }
+
+    fn referrer(&self, site: &[u8], out: &mut Vec<u8>) {
+        match self.referrer {
+            Referring::Nothing => out.push(b'-'),
+            Referring::Listing(letter) => {
+                out.extend(site);
+                out.extend(b"/directory/");
+                out.push(b'a' + letter as u8);
+            }
+            Referring::Page(page) => {
+                out.extend(site);
+                self.page(page, out);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// A small part of a world.
+    fn part(kind: Kind, seed: u64) -> World {
+        let mut world = World::new(kind, seed);
+        world.actors.retain(|actor| actor.address % 40 == 0);
+        world
+    }
+
+    #[test]
+    fn one_seed_one_byte_sequence() {
+        let log = |kind: Kind, seed: u64| {
+            let mut out = Vec::new();
+            write_log(&part(kind, seed), &mut out).unwrap();
+            out
+        };
+        for kind in Kind::ALL {
+            let first = log(kind, 1);
+            assert_eq!(log(kind, 1), first);
+            assert_ne!(log(kind, 2), first);
+            assert!(first.len() > 1 << 20, "{}", first.len());
+        }
+    }
+
+    #[test]
+    fn the_log_has_the_requests_that_were_drawn() {
+        let world = part(Kind::Social, 3);
+        let mut log = Vec::new();
+        let written = write_log(&world, &mut log).unwrap();
+        let mut counted: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        let text = String::from_utf8(log).unwrap();
+        let mut last = "";
+        for line in text.lines() {
+            let mut fields = line.split('\t');
+            let (time, source) = (fields.next().unwrap(), fields.next().unwrap());
+            assert!(time >= last);
+            last = time;
+            let seconds = time.parse::<Timestamp>().unwrap().as_second() as u32;
+            let counts = counted
+                .entry(source.to_owned())
+                .or_insert_with(|| vec![0; world.bins()]);
+            counts[(seconds - world.start) as usize / BIN_SECONDS as usize] += 1;
+        }
+        assert_eq!(written, text.lines().count() as u64);
+        let drawn = world.actors.iter().map(|actor| {
+            (
+                Ipv4Addr::from(actor.address).to_string(),
+                actor.counts.clone(),
+            )
+        });
+        assert_eq!(counted, drawn.collect());
+    }
+
+    #[test]
+    fn the_mix_is_that_of_the_paper() {
+        let world = World::new(Kind::Social, 1);
+        let count = |label: Label| {
+            world
+                .actors
+                .iter()
+                .filter(|actor| actor.label == label)
+                .count()
+        };
+        let labels = [
+            Label::User,
+            Label::Legitimate,
+            Label::Unauthorized,
+            Label::Masquerading,
+        ];
+        assert_eq!(labels.map(count), [104, 485, 52, 172]);
+        assert_eq!(world.actors.len(), 813);
+    }
+}

@@ -583,3 +583,27 @@ fn inspect_writes_json_by_its_schema() {
     assert!(stdout(&output).contains("First lines"));
     assert_eq!(std::fs::read(kept).unwrap().last(), Some(&b'\n'));
 }
+
+#[test]
+fn a_simulated_world_is_a_log_with_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let output = run(&["simulate", "shop", "--seed", "7", "--out", out]);
+    assert!(output.status.success());
+    let labels = std::fs::read_to_string(folder.path().join("labels.csv")).unwrap();
+    assert!(labels.starts_with("source,label,campaign,habit\n"));
+    let json = report(&[folder.path().join("access.log").to_str().unwrap()]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    let requests = json["totals"]["all"]["requests"].as_u64().unwrap();
+    assert!(
+        said.starts_with(&format!("{requests} requests of ")),
+        "{said}"
+    );
+    assert_eq!(
+        json["totals"]["all"]["sources"].as_u64().unwrap() as usize,
+        labels.lines().count() - 1
+    );
+    let unknown = run(&["simulate", "moon", "--out", out]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("social-test"));
+}
