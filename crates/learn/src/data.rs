@@ -42,6 +42,42 @@ pub struct Dataset {
 }
 
 impl Dataset {
+    /// The examples at these places.
+    pub fn choose(&self, places: &[usize]) -> Dataset {
+        Dataset {
+            attributes: self.attributes.clone(),
+            examples: places
+                .iter()
+                .filter_map(|at| self.examples.get(*at))
+                .cloned()
+                .collect(),
+        }
+    }
+
+    /// The first attributes alone.
+    pub fn first_attributes(&self, many: usize) -> Dataset {
+        let short = |example: &Example| Example {
+            values: example.values.iter().take(many).copied().collect(),
+            is_positive: example.is_positive,
+        };
+        Dataset {
+            attributes: self.attributes.iter().take(many).cloned().collect(),
+            examples: self.examples.iter().map(short).collect(),
+        }
+    }
+
+    /// Without one attribute: what it is worth shows by its absence.
+    pub fn without(&self, attribute: usize) -> Dataset {
+        let mut less = self.clone();
+        if attribute < less.attributes.len() {
+            less.attributes.remove(attribute);
+            for example in &mut less.examples {
+                example.values.remove(attribute);
+            }
+        }
+        less
+    }
+
     /// Examples of the positive class.
     pub fn positives(&self) -> usize {
         self.examples

@@ -1,11 +1,26 @@
 //! Series and what can be learned from them. Nothing here knows that the web exists.
 //!
 //! ```text
-//! counts ──series, stl──▶ values ──bayes, rules, svm──▶ probabilities ──vote, calibration──▶ decibans
+//! counts ──series, stl──▶ values ──bayes, rules, svm──▶ votes ──committee──▶ decibans
 //! ```
+//! Modules stand in reading order; each uses only those above it.
 
 pub mod data;
+
+pub mod folds;
 
 pub mod stl;
 
 pub mod series;
+
+pub mod loess;
+
+pub mod bayes;
+
+pub mod rules;
+
+pub mod svm;
+
+pub mod committee;
+
+pub mod model;

@@ -5,4 +5,10 @@
     reason = "tests stop at the first surprise and show how near the numbers are"
 )]
 
+mod bayes;
+mod hostile;
+mod loess;
+mod reference;
+mod rules;
 mod series;
+mod svm;

@@ -1,0 +1,182 @@
+//! Cutting examples into parts for learning and for testing, and counting what came out.
+
+use crate::data::Dataset;
+
+/// A row of numbers from a seed: enough to shuffle with.
+#[derive(Debug, Clone)]
+struct Shuffler(u64);
+
+impl Shuffler {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    fn shuffle(&mut self, values: &mut [usize]) {
+        for at in (1..values.len()).rev() {
+            let other = ((u128::from(self.next()) * (at as u128 + 1)) >> 64) as usize;
+            values.swap(at, other);
+        }
+    }
+}
+
+/// Places of the positive and of the negative examples, each shuffled.
+fn shuffled(dataset: &Dataset, seed: u64) -> [Vec<usize>; 2] {
+    let mut shuffler = Shuffler(seed);
+    [true, false].map(|class| {
+        let examples = dataset.examples.iter().enumerate();
+        let of_class = examples.filter(|(_, example)| example.is_positive == class);
+        let mut places: Vec<usize> = of_class.map(|(at, _)| at).collect();
+        shuffler.shuffle(&mut places);
+        places
+    })
+}
+
+/// For each example the number of its part; each part has its share of both classes.
+pub fn parts(dataset: &Dataset, parts: usize, seed: u64) -> Vec<usize> {
+    let mut of = vec![0; dataset.examples.len()];
+    for places in shuffled(dataset, seed) {
+        for (turn, place) in places.into_iter().enumerate() {
+            of[place] = turn % parts.max(1);
+        }
+    }
+    of
+}
+
+/// The same number of both classes, at most `most` in all, drawn by the seed.
+pub fn balanced(dataset: &Dataset, most: usize, seed: u64) -> Dataset {
+    let classes = shuffled(dataset, seed);
+    let each = classes
+        .iter()
+        .map(Vec::len)
+        .min()
+        .unwrap_or(0)
+        .min(most / 2);
+    let mut places: Vec<usize> = classes
+        .iter()
+        .flat_map(|places| &places[..each])
+        .copied()
+        .collect();
+    places.sort_unstable();
+    dataset.choose(&places)
+}
+
+/// How often each class was recognised.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Confusion {
+    /// Positives that were called so.
+    pub true_positives: u64,
+    /// Positives that were not.
+    pub false_negatives: u64,
+    /// Negatives that were called so.
+    pub true_negatives: u64,
+    /// Negatives that were not.
+    pub false_positives: u64,
+}
+
+impl Confusion {
+    /// Counts one answer.
+    pub fn add(&mut self, is_positive: bool, called_positive: bool) {
+        let count = match (is_positive, called_positive) {
+            (true, true) => &mut self.true_positives,
+            (true, false) => &mut self.false_negatives,
+            (false, false) => &mut self.true_negatives,
+            (false, true) => &mut self.false_positives,
+        };
+        *count += 1;
+    }
+
+    /// Share of the positives that were recognised.
+    pub fn positives(&self) -> Option<f64> {
+        share(self.true_positives, self.false_negatives)
+    }
+
+    /// Share of the negatives that were recognised.
+    pub fn negatives(&self) -> Option<f64> {
+        share(self.true_negatives, self.false_positives)
+    }
+
+    /// Share of all that were recognised.
+    pub fn all(&self) -> Option<f64> {
+        let right = self.true_positives + self.true_negatives;
+        share(right, self.false_negatives + self.false_positives)
+    }
+}
+
+fn share(right: u64, wrong: u64) -> Option<f64> {
+    (right + wrong > 0).then(|| right as f64 / (right + wrong) as f64)
+}
+
+/// How well a value alone tells the classes apart: the chance that it is higher for a positive than for a negative example,
+/// or lower, whichever is larger. 0.5 says nothing, 1 everything.
+pub fn overlap(values: impl Iterator<Item = (f64, bool)>) -> f64 {
+    let mut sorted: Vec<(f64, bool)> = values.collect();
+    sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut ranks, mut positives, mut before) = (0.0, 0.0, 0.0);
+    for equal in sorted.chunk_by(|a, b| a.0 == b.0) {
+        let here = equal.iter().filter(|(_, is_positive)| *is_positive).count() as f64;
+        ranks += here * (before + (equal.len() as f64 + 1.0) / 2.0);
+        positives += here;
+        before += equal.len() as f64;
+    }
+    let pairs = positives * (before - positives);
+    if pairs == 0.0 {
+        return 0.5;
+    }
+    let area = (ranks - positives * (positives + 1.0) / 2.0) / pairs;
+    area.max(1.0 - area)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Example;
+
+    fn dataset(positives: usize, negatives: usize) -> Dataset {
+        let example = |at: usize| Example {
+            values: vec![at as f64],
+            is_positive: at < positives,
+        };
+        Dataset {
+            attributes: Vec::new(),
+            examples: (0..positives + negatives).map(example).collect(),
+        }
+    }
+
+    #[test]
+    fn each_part_has_its_share_of_both_classes() {
+        let dataset = dataset(70, 13);
+        let parts = parts(&dataset, 5, 1);
+        for part in 0..5 {
+            let here: Vec<bool> = parts
+                .iter()
+                .zip(&dataset.examples)
+                .filter(|(of, _)| **of == part)
+                .map(|(_, example)| example.is_positive)
+                .collect();
+            let positives = here.iter().filter(|is_positive| **is_positive).count();
+            assert_eq!(positives, 14);
+            assert!((2..=3).contains(&(here.len() - positives)));
+        }
+    }
+
+    #[test]
+    fn a_balanced_part_has_as_many_of_each() {
+        let part = balanced(&dataset(70, 13), 1000, 1);
+        assert_eq!((part.examples.len(), part.positives()), (26, 13));
+        assert_eq!(balanced(&dataset(70, 0), 1000, 1).examples.len(), 0);
+        assert_eq!(balanced(&dataset(70, 70), 10, 1).examples.len(), 10);
+    }
+
+    #[test]
+    fn overlap_of_values_that_tell_all_or_nothing() {
+        let pairs = |values: &[(f64, bool)]| overlap(values.iter().copied());
+        assert_eq!(pairs(&[(1.0, false), (2.0, true), (3.0, true)]), 1.0);
+        assert_eq!(pairs(&[(3.0, false), (2.0, true), (1.0, true)]), 1.0);
+        assert_eq!(pairs(&[(1.0, false), (1.0, true)]), 0.5);
+        assert_eq!(pairs(&[]), 0.5);
+    }
+}

@@ -1,0 +1,96 @@
+//! What was learned, as a file that says what it was made from. It is read as if an enemy had written it.
+
+use serde::Deserialize;
+use serde::Serialize;
+use sha2::Digest;
+use sha2::Sha256;
+
+use crate::committee::Committee;
+use crate::series::PAPER_ATTRIBUTES;
+use crate::series::attributes;
+
+/// The files this program reads.
+pub const SCHEMA: &str = "cattlegrid/model/1";
+/// A larger file is no model of ours.
+pub const BYTES_MAX: usize = 8 << 20;
+/// Bytes of the text about the origin.
+const ORIGIN_MAX: usize = 2000;
+
+/// What was learned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// What it was made from, in words.
+    pub made_from: String,
+    /// Crawlers and users it learned from.
+    pub examples: [u64; 2],
+    /// Looks at all values of a series.
+    pub shape: Committee,
+    /// Looks at the values of the paper's Table 1 alone: for comparison.
+    pub paper: Committee,
+}
+
+/// The model with what tells that it is one, and whole.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    schema: String,
+    sha256: String,
+    model: serde_json::Value,
+}
+
+impl Model {
+    /// The text of the file.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        let model = serde_json::to_value(self)?;
+        let file = File {
+            schema: SCHEMA.to_owned(),
+            sha256: hash(&model),
+            model,
+        };
+        Ok(serde_json::to_string(&file)? + "\n")
+    }
+
+    /// Reads a file. Says what is wrong with it, and what to do.
+    pub fn parse(text: &str) -> Result<Model, String> {
+        if text.len() > BYTES_MAX {
+            return Err(format!(
+                "it is larger than {} MiB, which no model is",
+                BYTES_MAX >> 20
+            ));
+        }
+        let file: File = serde_json::from_str(text).map_err(|error| {
+            format!("it is no model file: {error}; make one with 'cattlegrid train'")
+        })?;
+        if file.schema != SCHEMA {
+            return Err(format!(
+                "it is a '{}', this program reads '{SCHEMA}'; train it again",
+                file.schema.chars().take(60).collect::<String>()
+            ));
+        }
+        if hash(&file.model) != file.sha256 {
+            return Err("its content does not fit its checksum: it was changed or cut; take the original, or train it again".to_owned());
+        }
+        let model: Model = serde_json::from_value(file.model)
+            .map_err(|error| format!("it does not fit this program: {error}; train it again"))?;
+        model
+            .check()
+            .map_err(|error| format!("it does not fit this program: {error}; train it again"))?;
+        Ok(model)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.made_from.len() > ORIGIN_MAX || self.made_from.chars().any(char::is_control) {
+            return Err("the text about its origin is not one line".to_owned());
+        }
+        let all = attributes();
+        self.shape.check(&all)?;
+        self.paper.check(&all[..PAPER_ATTRIBUTES])
+    }
+}
+
+/// Hash of the value as this program writes it: spaces in the file do not matter.
+fn hash(model: &serde_json::Value) -> String {
+    let bytes = Sha256::digest(model.to_string());
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
