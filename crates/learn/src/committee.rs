@@ -13,8 +13,13 @@ use crate::rules::RuleList;
 use crate::rules::RuleSettings;
 use crate::svm::Svm;
 
-/// Examples to learn from, half of each class: rules and support vectors grow slow with more, and no better.
-pub const EXAMPLES_MAX: usize = 3000;
+/// Examples to learn from: support vectors grow slow with more.
+pub const EXAMPLES_MAX: usize = 4000;
+/// Examples of the larger class for each of the smaller: more show more ways to crawl, too many drown the people.
+const RATIO_MAX: usize = 3;
+/// Steps until the worth of votes is found, and how firmly it is held, in examples.
+const NEWTON_STEPS: usize = 20;
+const FIRMNESS: f64 = 2.0;
 /// Parts of the examples on which the worth of votes is measured.
 const PARTS: usize = 5;
 /// Log-odds of one classifier beyond this say the same: none is that sure of itself.
@@ -49,10 +54,10 @@ impl Votes {
         self.count() >= 2
     }
 
-    /// Mean of the log-odds.
-    fn score(self) -> f64 {
+    /// The log-odds of each.
+    fn logits(self) -> [f64; 3] {
         let logit = |vote: f64| (vote / (1.0 - vote)).ln().clamp(-LOGIT_MAX, LOGIT_MAX);
-        self.all().map(logit).iter().sum::<f64>() / 3.0
+        self.all().map(logit)
     }
 }
 
@@ -68,18 +73,18 @@ pub struct Committee {
     worth: Worth,
 }
 
-/// Log-odds of a score: as measured on examples that the classifiers had not learned from.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Log-odds of the votes together: as measured on examples that the classifiers had not learned from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Worth {
     offset: f64,
-    slope: f64,
+    slopes: [f64; 3],
 }
 
 impl Committee {
-    /// Learns from examples, as many of each class, so that no class is the likelier one beforehand.
+    /// Learns from examples, of neither class many more than of the other.
     pub fn learn(dataset: &Dataset, seed: u64) -> Committee {
-        let dataset = balanced(dataset, EXAMPLES_MAX, seed);
+        let dataset = balanced(dataset, EXAMPLES_MAX, RATIO_MAX, seed);
         let (settings, svm) = Svm::search(&dataset, PARTS, seed);
         let mut unseen = Vec::new();
         let part_of = parts(&dataset, PARTS, seed ^ 1);
@@ -88,16 +93,9 @@ impl Committee {
                 (0..dataset.examples.len()).partition(|at| part_of[*at] != part);
             let known = dataset.choose(&known);
             let svm = Svm::learn(&known, &settings);
-            let part = Committee::of(
-                &known,
-                svm,
-                Worth {
-                    offset: 0.0,
-                    slope: 1.0,
-                },
-            );
+            let part = Committee::of(&known, svm, Worth::default());
             for example in held.iter().map(|at| &dataset.examples[*at]) {
-                unseen.push((part.votes(&example.values).score(), example.is_positive));
+                unseen.push((part.votes(&example.values), example.is_positive));
             }
         }
         Committee::of(&dataset, svm, Worth::fit(&unseen))
@@ -124,7 +122,9 @@ impl Committee {
 
     /// What the votes are worth: above 0 for positive, ten make it ten times likelier.
     pub fn decibans(&self, votes: Votes) -> f64 {
-        let odds = self.worth.offset + self.worth.slope * votes.score();
+        let Worth { offset, slopes } = self.worth;
+        let parts = slopes.iter().zip(votes.logits());
+        let odds = offset + parts.map(|(slope, logit)| slope * logit).sum::<f64>();
         (odds * 10.0 / std::f64::consts::LN_10).clamp(-DECIBANS_MAX, DECIBANS_MAX)
     }
 
@@ -144,8 +144,9 @@ impl Committee {
         of("naive Bayes", self.bayes.check(attributes))?;
         of("rules", self.rules.check(attributes))?;
         of("support vector machine", self.svm.check(attributes))?;
-        let Worth { offset, slope } = self.worth;
-        match offset.abs() <= 100.0 && (0.0..=100.0).contains(&slope) {
+        let Worth { offset, slopes } = self.worth;
+        let is_modest = |slope: &f64| (0.0..=10.0).contains(slope);
+        match offset.abs() <= 10.0 && slopes.iter().all(is_modest) {
             true => Ok(()),
             false => Err("the worth of votes is out of range".to_owned()),
         }
@@ -153,46 +154,67 @@ impl Committee {
 }
 
 impl Worth {
-    /// Logistic regression of the class over the score, by Newton's method. Every class has half an example of its own in
-    /// each direction, so that perfect separation does not run away.
-    fn fit(scores: &[(f64, bool)]) -> Worth {
-        let mut worth = Worth {
-            offset: 0.0,
-            slope: 1.0,
-        };
-        let firm = [(1.0, true), (1.0, false), (-1.0, true), (-1.0, false)]
-            .map(|(score, class)| (score, class, 0.5));
-        let all = || {
-            scores
-                .iter()
-                .map(|(score, class)| (*score, *class, 1.0))
-                .chain(firm)
-        };
-        for _ in 0..50 {
-            let (mut gradient, mut curve) = ([0.0; 2], [0.0; 3]);
-            for (score, is_positive, weight) in all() {
-                let likely = 1.0 / (1.0 + (-(worth.offset + worth.slope * score)).exp());
-                let missing = weight * (f64::from(u8::from(is_positive)) - likely);
+    /// Logistic regression of the class over the log-odds of the three, by Newton's method. Both classes weigh alike, so that what
+    /// comes out is what the votes are worth, not how common a class was.
+    fn fit(unseen: &[(Votes, bool)]) -> Worth {
+        let positives = unseen.iter().filter(|(_, class)| *class).count() as f64;
+        let negatives = unseen.len() as f64 - positives;
+        let mut at = [0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0];
+        for _ in 0..NEWTON_STEPS {
+            let mut gradient = [0.0; 4];
+            let mut curve = [[0.0; 4]; 4];
+            for (value, start) in (0..4).zip(at) {
+                // Held to where it began by a few examples' worth, so that perfect separation does not run away.
+                let begin = if value == 0 { 0.0 } else { 1.0 / 3.0 };
+                gradient[value] -= FIRMNESS * (start - begin);
+                curve[value][value] += FIRMNESS;
+            }
+            for (votes, class) in unseen {
+                let weight = unseen.len() as f64 / 2.0 / if *class { positives } else { negatives };
+                let logits = votes.logits();
+                let values = [1.0, logits[0], logits[1], logits[2]];
+                let odds: f64 = at.iter().zip(values).map(|(at, value)| at * value).sum();
+                let likely = 1.0 / (1.0 + (-odds).exp());
+                let missing = weight * (f64::from(u8::from(*class)) - likely);
                 let bend = weight * likely * (1.0 - likely);
-                gradient[0] += missing;
-                gradient[1] += missing * score;
-                curve[0] += bend;
-                curve[1] += bend * score;
-                curve[2] += bend * score * score;
+                for row in 0..4 {
+                    gradient[row] += missing * values[row];
+                    for column in 0..4 {
+                        curve[row][column] += bend * values[row] * values[column];
+                    }
+                }
             }
-            let determinant = curve[0] * curve[2] - curve[1] * curve[1];
-            if determinant <= 1e-12 {
-                break;
-            }
-            worth.offset += (curve[2] * gradient[0] - curve[1] * gradient[1]) / determinant;
-            worth.slope += (curve[0] * gradient[1] - curve[1] * gradient[0]) / determinant;
+            let step = solve(curve, gradient);
+            at.iter_mut().zip(step).for_each(|(at, step)| *at += step);
         }
-        // Votes never count against what they say.
+        // A vote never counts against what it says.
+        let slope = |at: f64| rounded(at.clamp(0.0, 10.0));
         Worth {
-            offset: rounded(worth.offset.clamp(-100.0, 100.0)),
-            slope: rounded(worth.slope.clamp(0.0, 100.0)),
+            offset: rounded(at[0].clamp(-10.0, 10.0)),
+            slopes: [slope(at[1]), slope(at[2]), slope(at[3])],
         }
     }
+}
+
+/// Solves four equations, whose table is symmetric and positive, by elimination.
+fn solve(mut table: [[f64; 4]; 4], mut right: [f64; 4]) -> [f64; 4] {
+    for row in 0..4 {
+        for below in row + 1..4 {
+            let share = table[below][row] / table[row][row];
+            let above = table[row];
+            for (value, above) in table[below].iter_mut().zip(above) {
+                *value -= share * above;
+            }
+            right[below] -= share * right[row];
+        }
+    }
+    for row in (0..4).rev() {
+        let known: f64 = (row + 1..4)
+            .map(|column| table[row][column] * right[column])
+            .sum();
+        right[row] = (right[row] - known) / table[row][row];
+    }
+    right
 }
 
 /// Six digits are enough, and keep the file short.

@@ -46,18 +46,15 @@ pub fn parts(dataset: &Dataset, parts: usize, seed: u64) -> Vec<usize> {
     of
 }
 
-/// The same number of both classes, at most `most` in all, drawn by the seed.
-pub fn balanced(dataset: &Dataset, most: usize, seed: u64) -> Dataset {
+/// Of neither class more than `ratio` times as many as of the other, and at most `most` in all, drawn by the seed.
+pub fn balanced(dataset: &Dataset, most: usize, ratio: usize, seed: u64) -> Dataset {
     let classes = shuffled(dataset, seed);
-    let each = classes
-        .iter()
-        .map(Vec::len)
-        .min()
-        .unwrap_or(0)
-        .min(most / 2);
+    let fewer = classes.iter().map(Vec::len).min().unwrap_or(0);
+    let fewer = fewer.min(most / 2);
+    let more = (fewer * ratio).min(most - fewer);
     let mut places: Vec<usize> = classes
         .iter()
-        .flat_map(|places| &places[..each])
+        .flat_map(|places| &places[..places.len().min(more)])
         .copied()
         .collect();
     places.sort_unstable();
@@ -165,10 +162,11 @@ mod tests {
 
     #[test]
     fn a_balanced_part_has_as_many_of_each() {
-        let part = balanced(&dataset(70, 13), 1000, 1);
-        assert_eq!((part.examples.len(), part.positives()), (26, 13));
-        assert_eq!(balanced(&dataset(70, 0), 1000, 1).examples.len(), 0);
-        assert_eq!(balanced(&dataset(70, 70), 10, 1).examples.len(), 10);
+        let counts = |dataset: Dataset| (dataset.positives(), dataset.examples.len());
+        assert_eq!(counts(balanced(&dataset(70, 13), 1000, 1, 1)), (13, 26));
+        assert_eq!(counts(balanced(&dataset(70, 13), 1000, 3, 1)), (39, 52));
+        assert_eq!(counts(balanced(&dataset(70, 0), 1000, 3, 1)), (0, 0));
+        assert_eq!(counts(balanced(&dataset(70, 70), 10, 3, 1)), (5, 10));
     }
 
     #[test]

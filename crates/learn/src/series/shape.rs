@@ -60,6 +60,12 @@ pub fn attributes() -> Vec<Attribute> {
         continuous("steepest step"),
         continuous("between high and low"),
         continuous("empty half hours"),
+        continuous("typical noise"),
+        continuous("restlessness while busy"),
+        continuous("likeness of days"),
+        continuous("difference of days"),
+        continuous("edges of the day"),
+        continuous("rising against falling"),
     ];
     all.map(|(name, kind)| Attribute { name, kind }).into()
 }
@@ -95,6 +101,8 @@ impl Shape {
         scratch.sorted.clear();
         scratch.sorted.extend(counts);
         scratch.sorted.sort_unstable_by(f64::total_cmp);
+        let smooth = smoothed(counts);
+        let typical = typical_noise(counts);
         let values = vec![
             correlation.at(1),
             correlation.at(2),
@@ -111,6 +119,12 @@ impl Shape {
             steepest(counts, &scratch.sorted),
             between(counts, &scratch.sorted),
             counts.iter().filter(|count| **count == 0.0).count() as f64 / counts.len() as f64,
+            typical.max(1e-4).log10(),
+            busy_spread(&smooth, typical),
+            likeness_of_days(&smooth),
+            difference_of_days(counts),
+            day.edges(),
+            rising(&smooth),
         ];
         Some(Shape {
             dispersion: dispersion(counts),
@@ -180,6 +194,22 @@ impl DayProfile {
         2.0 * (cosine * cosine + sine * sine) / (DAY * DAY) as f64
     }
 
+    /// How much of the mean day's waves are short ones, of less than six hours: clocks have edges, people come and go.
+    fn edges(&self) -> f64 {
+        let mean = self.0.iter().sum::<f64>() / DAY as f64;
+        let all = self
+            .0
+            .iter()
+            .map(|count| (count - mean).powi(2))
+            .sum::<f64>()
+            / DAY as f64;
+        let long: f64 = [1.0, 2.0, 3.0, 4.0]
+            .map(|wave| self.power(wave, mean))
+            .iter()
+            .sum();
+        ratio((all - long).max(0.0), all)
+    }
+
     /// The quietest six hours of the day against the mean: 1 for who never sleeps.
     fn quietest(&self) -> f64 {
         const SIX_HOURS: usize = DAY / 4;
@@ -218,4 +248,98 @@ fn between(counts: &[f64], sorted: &[f64]) -> f64 {
     let middle = low + 0.25 * (high - low)..low + 0.75 * (high - low);
     let inside = counts.iter().filter(|count| middle.contains(count)).count();
     inside as f64 / counts.len() as f64
+}
+
+/// Means of three neighbours: an hour and a half.
+fn smoothed(counts: &[f64]) -> Vec<f64> {
+    counts
+        .windows(3)
+        .map(|three| three.iter().sum::<f64>() / 3.0)
+        .collect()
+}
+
+/// As [`noise`], in the middle of all half hours: bursts and edges, which are few, do not count.
+fn typical_noise(counts: &[f64]) -> f64 {
+    // Below two requests in a half hour there is only all or nothing.
+    let spread = |three: &[f64]| {
+        let size = three[0] + 4.0 * three[1] + three[2];
+        (size >= 12.0).then(|| (three[0] - 2.0 * three[1] + three[2]).powi(2) / size)
+    };
+    let mut spreads: Vec<f64> = counts.windows(3).filter_map(spread).collect();
+    spreads.sort_unstable_by(f64::total_cmp);
+    // The median of a squared normal deviate is 0.455.
+    ratio(quantile(&spreads, 0.5), 0.455)
+}
+
+/// How much the level varies while it is high, beyond its noise, against its mean: what is merely switched on stays where it is.
+fn busy_spread(smooth: &[f64], noise: f64) -> f64 {
+    let mut sorted = smooth.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let busy_from = quantile(&sorted, 0.9) / 2.0;
+    let busy = &sorted[sorted.partition_point(|level| *level < busy_from)..];
+    let mean = busy.iter().sum::<f64>() / busy.len().max(1) as f64;
+    let beyond_noise = (super::variance(busy) - noise * mean / 3.0).max(0.0);
+    ratio(beyond_noise.sqrt(), mean)
+}
+
+/// Correlation between days, in the middle of all pairs of them: a weekend among them does not matter.
+fn likeness_of_days(smooth: &[f64]) -> f64 {
+    let days: Vec<Vec<f64>> = smooth.chunks_exact(DAY).map(centred).collect();
+    let mut pairs = Vec::new();
+    for (at, day) in days.iter().enumerate() {
+        for other in &days[..at] {
+            let product: f64 = day.iter().zip(other).map(|(a, b)| a * b).sum();
+            pairs.push(product);
+        }
+    }
+    pairs.sort_unstable_by(f64::total_cmp);
+    quantile(&pairs, 0.5)
+}
+
+/// Around its mean, with length 1; nothing where it never changes.
+fn centred(day: &[f64]) -> Vec<f64> {
+    let mean = day.iter().sum::<f64>() / day.len() as f64;
+    let length = day
+        .iter()
+        .map(|value| (value - mean).powi(2))
+        .sum::<f64>()
+        .sqrt();
+    day.iter()
+        .map(|value| {
+            if length > 0.0 {
+                ratio_of(value - mean, length)
+            } else {
+                0.0
+            }
+        })
+        .collect()
+}
+
+/// A quotient of either sign that is never infinite or NaN.
+fn ratio_of(over: f64, under: f64) -> f64 {
+    ratio(over.abs(), under).copysign(over)
+}
+
+/// How much the volume of days differs, against their mean.
+fn difference_of_days(counts: &[f64]) -> f64 {
+    let days: Vec<f64> = counts
+        .chunks_exact(DAY)
+        .map(|day| day.iter().sum())
+        .collect();
+    let mean = days.iter().sum::<f64>() / days.len().max(1) as f64;
+    ratio(super::variance(&days).sqrt(), mean)
+}
+
+/// Whether it rises faster than it falls, or slower: a queue is filled at once and worked off.
+fn rising(smooth: &[f64]) -> f64 {
+    let steps = || smooth.windows(4).map(|four| four[3] - four[0]);
+    let most = steps().map(f64::abs).fold(0.0, f64::max);
+    // Shares of the largest step, so that no power overflows.
+    let moment = |power: i32| {
+        steps()
+            .map(|step| ratio_of(step, most).powi(power))
+            .sum::<f64>()
+            / smooth.len() as f64
+    };
+    ratio_of(moment(3), moment(2).powf(1.5)).clamp(-10.0, 10.0)
 }
