@@ -23,6 +23,10 @@ pub(crate) enum Command {
     Inspect(Box<InspectArgs>),
     /// Write the log of a simulated site whose visitors are known: social, social-test, shop
     Simulate(SimulateArgs),
+    /// Learn the shape of crawlers' and people's traffic from logs with labels, or from simulated worlds
+    Train(Box<TrainArgs>),
+    /// Test a model on logs with labels, or on simulated worlds: the tables of the PubCrawl paper
+    Evaluate(Box<EvaluateArgs>),
     /// Explain a detector: what it looks at, when it is wrong, its settings
     Explain {
         /// The detector's name; without one, all are listed
@@ -124,6 +128,60 @@ pub(crate) struct SimulateArgs {
     pub(crate) quiet: bool,
 }
 
+/// Where the truth about sources comes from.
+#[derive(Debug, Args)]
+pub(crate) struct TruthArgs {
+    /// Labels: a CSV file with the columns source and label (user, legitimate, unauthorized, masquerading, crawler, automated), and
+    /// campaign and habit if known
+    #[arg(long, value_name = "FILE")]
+    pub(crate) labels: Option<PathBuf>,
+    /// Derive labels from names, addresses and how pages are loaded: facts that the shape of traffic does not look at
+    #[arg(long, conflicts_with = "labels")]
+    pub(crate) derive_labels: bool,
+    /// Leave out sources with fewer requests on their busiest day
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) day_requests: u32,
+}
+
+/// LOG may also be a simulated world: world:social:1-10, world:shop:3.
+#[derive(Debug, Args)]
+pub(crate) struct TrainArgs {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    #[command(flatten)]
+    pub(crate) truth: TruthArgs,
+    /// Write the model to this file
+    #[arg(long, value_name = "FILE", required_unless_present = "labels_out")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write the derived labels to this file, to be corrected and given as --labels
+    #[arg(long, value_name = "FILE", requires = "derive_labels")]
+    pub(crate) labels_out: Option<PathBuf>,
+    /// Print the rules that were learned
+    #[arg(long)]
+    pub(crate) show_rules: bool,
+}
+
+/// LOG may also be a simulated world: world:social-test:11-20, world:shop:3.
+#[derive(Debug, Args)]
+pub(crate) struct EvaluateArgs {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    #[command(flatten)]
+    pub(crate) truth: TruthArgs,
+    /// Also learn from these very sources and test on parts that were held back: so many parts in turn, and a third
+    #[arg(long, value_name = "PARTS")]
+    pub(crate) folds: Option<usize>,
+    /// Also learn without each value in turn, and test on a third
+    #[arg(long)]
+    pub(crate) leave_one_out: bool,
+    /// Misjudged sources to list
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) hardest: usize,
+    /// Write it as JSON to a file, or to standard output with - (then without the text)
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<PathBuf>,
+}
+
 /// What all commands that read logs have in common.
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
@@ -170,6 +228,9 @@ pub(crate) struct LogArgs {
     /// Folder with the networks that operators of robots publish ('cattlegrid lists update' fills it)
     #[arg(long, value_name = "FOLDER", env = "CATTLEGRID_LISTS")]
     pub(crate) lists: Option<PathBuf>,
+    /// The model by which the shape of traffic is judged ('cattlegrid train' makes one) [default: the one that is built in]
+    #[arg(long, value_name = "FILE", env = "CATTLEGRID_MODEL")]
+    pub(crate) model: Option<PathBuf>,
     /// Length of the windows in which sources are judged: 5d, 36h
     #[arg(long, value_name = "SPAN", value_parser = span_days)]
     pub(crate) window: Option<f64>,

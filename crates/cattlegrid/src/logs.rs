@@ -37,6 +37,7 @@ use rayon::ThreadPool;
 use crate::cli::LogArgs;
 use crate::cli::span_days;
 use crate::lists;
+use crate::model;
 
 /// Blocks that are parsed and folded together: enough to keep threads busy, few enough to stay small.
 pub(crate) const ROUND: usize = 16;
@@ -192,6 +193,7 @@ pub(crate) fn settings(arguments: &LogArgs) -> anyhow::Result<Settings> {
             .window_seconds;
     }
     settings.reading = reading(arguments)?;
+    settings.model = model::load(arguments.model.as_deref())?;
     Ok(settings)
 }
 

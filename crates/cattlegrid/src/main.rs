@@ -2,13 +2,17 @@
 
 mod analyze;
 mod cli;
+mod evaluate;
 mod explain;
 mod files;
 mod follow;
 mod inspect;
+mod labelled;
 mod lists;
 mod logs;
+mod model;
 mod simulate;
+mod train;
 
 use std::io;
 use std::io::Write;
@@ -25,6 +29,8 @@ fn main() -> ExitCode {
         cli::Command::Analyze(arguments) => analyze::run(&arguments),
         cli::Command::Inspect(arguments) => inspect::run(&arguments),
         cli::Command::Simulate(arguments) => simulate::run(&arguments),
+        cli::Command::Train(arguments) => train::run(&arguments),
+        cli::Command::Evaluate(arguments) => evaluate::run(&arguments),
         cli::Command::Explain { detector } => explain::run(detector.as_deref()),
         cli::Command::Lists { command } => match command {
             cli::ListsCommand::Update { from, lists } => lists::update(&from, lists),

@@ -1,6 +1,10 @@
 //! What a detector says about one source, and what it may look at.
 
+use std::cell::RefCell;
 use std::fmt;
+
+use cattlegrid_learn::model::Model;
+use cattlegrid_learn::series::Scratch;
 
 use crate::knowledge::Claim;
 use crate::knowledge::Knowledge;
@@ -52,6 +56,8 @@ pub struct Finding {
     pub why: String,
     /// The measured numbers.
     pub values: Vec<(&'static str, f64)>,
+    /// A weight of its own in decibans, positive towards a crawler, where it was learned.
+    pub learned: Option<f64>,
 }
 
 impl Outcome {
@@ -61,6 +67,21 @@ impl Outcome {
             toward,
             why,
             values: values.to_vec(),
+            learned: None,
+        })
+    }
+
+    /// A finding whose weight was learned.
+    pub fn learned(decibans: f64, why: String, values: &[(&'static str, f64)]) -> Outcome {
+        Outcome::Finding(Finding {
+            toward: if decibans > 0.0 {
+                Toward::Crawler
+            } else {
+                Toward::User
+            },
+            why,
+            values: values.to_vec(),
+            learned: Some(decibans),
         })
     }
 
@@ -117,6 +138,10 @@ pub struct Context<'a> {
     pub agents: &'a AgentIndex,
     /// Who is judged.
     pub source: Source,
+    /// What was learned from examples.
+    pub model: Option<&'a Model>,
+    /// Room for the shape of series.
+    pub scratch: &'a RefCell<Scratch>,
 }
 
 impl<'a> Context<'a> {

@@ -440,6 +440,8 @@ pub struct WindowReport {
     pub votes: Votes,
     /// Why it is undecided.
     pub cause: Option<Cause>,
+    /// The values of its series, where they are kept.
+    pub shape: Option<Vec<f64>>,
 }
 
 /// Sources of a crowd: addresses of a proxy, with everybody behind them.

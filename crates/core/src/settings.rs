@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
+use cattlegrid_learn::model::Model;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 use toml::Spanned;
@@ -54,6 +56,10 @@ pub struct Settings {
     pub focus: Option<String>,
     /// Names that do not tell who sources are.
     pub pseudonyms: Option<Pseudonyms>,
+    /// What was learned from examples.
+    pub model: Option<Arc<Model>>,
+    /// Keep the values of series of sources with so many requests on their busiest day and so many busy half hours, to learn from.
+    pub keep_shapes: Option<(u32, u32)>,
 }
 
 /// How the log's fields are taken.
@@ -164,6 +170,8 @@ impl Settings {
             reading: Reading::default(),
             focus: None,
             pseudonyms: None,
+            model: None,
+            keep_shapes: None,
         })
     }
 

@@ -1,5 +1,9 @@
 //! Bounded totals of the whole log in one window: what a source is compared with.
 
+use std::ops::Range;
+
+use cattlegrid_learn::series::DAY;
+
 use crate::profile::Distinct;
 use crate::profile::Profile;
 use crate::profile::Record;
@@ -29,6 +33,15 @@ pub struct Site {
     habit_queries: u64,
     /// Pages of all sources with more than one request.
     distinct_pages: Distinct,
+    /// Requests of those sources in each half hour.
+    half_hours: Vec<u64>,
+}
+
+/// Requests that a silence must have swallowed to be a gap in the log: by chance it happens once in a billion.
+const GAP_REQUESTS: f64 = 20.0;
+
+fn longer(one: Range<usize>, other: Range<usize>) -> Range<usize> {
+    if other.len() > one.len() { other } else { one }
 }
 
 /// Pages from which a source's share of queries is a habit.
@@ -47,6 +60,7 @@ impl Default for Site {
             habit_sources: 0,
             habit_queries: 0,
             distinct_pages: Distinct::default(),
+            half_hours: Vec::new(),
         }
     }
 }
@@ -69,7 +83,11 @@ impl Site {
     }
 
     /// Takes in the habits of one source: each counts the same, so that one heavy crawler does not set the rule.
-    pub fn observe_habits(&mut self, profile: &Profile) {
+    pub fn observe_habits(&mut self, profile: &Profile, bins: usize) {
+        self.half_hours.resize(bins, 0);
+        profile
+            .bins
+            .for_each(|bin, count| self.half_hours[usize::from(bin)] += u64::from(count));
         self.distinct_pages.absorb(&profile.distinct_pages);
         if profile.pages >= HABIT_PAGES {
             self.habit_sources += 1;
@@ -88,6 +106,12 @@ impl Site {
         self.habit_sources += other.habit_sources;
         self.habit_queries += other.habit_queries;
         self.distinct_pages.absorb(&other.distinct_pages);
+        if self.half_hours.len() < other.half_hours.len() {
+            self.half_hours.resize(other.half_hours.len(), 0);
+        }
+        for (mine, theirs) in self.half_hours.iter_mut().zip(&other.half_hours) {
+            *mine += theirs;
+        }
         if let Some(theirs) = &other.asset_hosts {
             let mine = self
                 .asset_hosts
@@ -113,6 +137,48 @@ impl Site {
         self.flags & flag::TIMED != 0
     }
 
+    /// Half hours of the window, whether the log covers them or not.
+    pub fn half_hours(&self) -> usize {
+        self.half_hours.len()
+    }
+
+    /// The longest stretch of half hours that the log covers without a gap.
+    ///
+    /// A quiet night is no gap. It is one where nobody came at a time at which on other days there are always some.
+    pub fn covered(&self) -> Range<usize> {
+        let is_busy = |count: &u64| *count > 0;
+        let first = self.half_hours.iter().position(is_busy).unwrap_or(0);
+        let end = self
+            .half_hours
+            .iter()
+            .rposition(is_busy)
+            .map_or(0, |last| last + 1);
+        let mut longest = first..first;
+        let mut start = first;
+        let mut at = first;
+        while at < end {
+            let silence = self.half_hours[at..end]
+                .iter()
+                .take_while(|count| **count == 0)
+                .count();
+            let missed: f64 = (at..at + silence).map(|bin| self.expected(bin)).sum();
+            if missed >= GAP_REQUESTS {
+                longest = longer(longest, start..at);
+                start = at + silence;
+            }
+            at += silence.max(1);
+        }
+        longer(longest, start..end)
+    }
+
+    /// Requests in the same half hour of the window's other days, on average.
+    fn expected(&self, bin: usize) -> f64 {
+        let same = self.half_hours.iter().skip(bin % DAY).step_by(DAY);
+        let (days, requests) = same.fold((0, 0), |(days, sum), count| (days + 1, sum + count));
+        // The half hour itself is empty.
+        requests as f64 / f64::from((days - 1).max(1))
+    }
+
     /// Different pages that sources with more than one request fetched.
     pub fn distinct_pages(&self) -> u64 {
         self.distinct_pages.count()
@@ -130,5 +196,37 @@ impl Site {
             && self.asset_hosts.as_ref().is_some_and(|cells| {
                 u64::from(cells[host as usize % HOST_CELLS]) * 100 >= self.asset_referrers
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(half_hours: impl Iterator<Item = u64>) -> Site {
+        Site {
+            half_hours: half_hours.collect(),
+            ..Site::default()
+        }
+    }
+
+    #[test]
+    fn a_gap_is_where_others_days_are_busy() {
+        let day_and_night = |at: usize| if at % DAY < 16 { 0 } else { 30 };
+        assert_eq!(site((0..240).map(day_and_night)).covered(), 16..240);
+        // Three hours are missing on the second day.
+        let missing = |at: usize| {
+            if (80..86).contains(&at) {
+                0
+            } else {
+                day_and_night(at)
+            }
+        };
+        assert_eq!(site((0..240).map(missing)).covered(), 86..240);
+        // The log begins and ends inside of the window.
+        let part = |at: usize| if (50..110).contains(&at) { 9 } else { 0 };
+        assert_eq!(site((0..240).map(part)).covered(), 50..110);
+        assert_eq!(site((0..240).map(|_| 0)).covered(), 0..0);
+        assert_eq!(Site::default().covered(), 0..0);
     }
 }

@@ -181,6 +181,8 @@ impl Verdict {
 /// * Loading a page's parts is what browsers are for, and what few crawlers pay for: 5 to 1 for people.
 /// * People do not ask for robots.txt, nor take what it forbids after reading it: 15 and 10 to 1 beside each other.
 /// * A third of a large site, each page once, is no reading: 10 to 1. Three hundred pages in half an hour may be many people: 2.5 to 1.
+/// * A source that is as busy at night as by day may be a gateway of phones: 2.5 to 1.
+/// * Counts steadier than chance allows are a clock's: 6 to 1.
 /// * A browser that drops every session is rare where a site hands them out: 10 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weights {
@@ -212,16 +214,16 @@ impl Default for Weights {
                 (0.0, -7.0),  // loaded_page_parts
                 (4.0, -3.0),  // low_page_revisit
                 (3.0, -2.0),  // low_parameter_usage
+                (4.0, 0.0),   // no_daily_rhythm
+                (8.0, 0.0),   // regular_counts
                 (8.0, -8.0),  // suspicious_referrer
                 (14.0, 0.0),  // suspicious_sequence
+                (0.0, 0.0),   // traffic_shape has learned what it is worth
                 (5.0, -3.0),  // unbalanced_traffic
             ],
         }
     }
 }
-
-/// Where a robot shares its source with browsers, both need this many requests for the source to be called mixed.
-const MIXED_REQUESTS_MIN: u32 = 10;
 
 /// Judges one profile.
 pub fn judge(
@@ -232,7 +234,7 @@ pub fn judge(
 ) -> Verdict {
     let mut evidence = Vec::new();
     let mut ballots = Ballots::default();
-    let mut families = [0.0_f64; 2];
+    let mut families = [0.0_f64; 3];
     for ((spec, detector), weight) in SPECS.iter().zip(detectors).zip(weights.detectors) {
         let outcome = detector.evaluate(profile, context);
         if let Some(set) = spec.vote {
@@ -242,10 +244,10 @@ pub fn judge(
         let Outcome::Finding(finding) = outcome else {
             continue;
         };
-        let weight = if finding.toward == Toward::User {
-            weight.1
-        } else {
-            weight.0
+        let weight = match (finding.learned, finding.toward) {
+            (Some(learned), _) => learned,
+            (None, Toward::User) => weight.1,
+            (None, _) => weight.0,
         };
         families[spec.family as usize] += weight;
         evidence.push(Evidence {
@@ -256,47 +258,96 @@ pub fn judge(
             values: finding.values,
         });
     }
+    weigh_shape_once(&mut evidence, &mut families);
     evidence.sort_by(|a, b| b.weight.abs().total_cmp(&a.weight.abs()));
-    let headers = families[Family::Headers as usize].clamp(-weights.family_max, weights.family_max);
-    let mut verdict = Verdict {
+    let by_family =
+        |family: Family| families[family as usize].clamp(-weights.family_max, weights.family_max);
+    let verdict = Verdict {
         class: Class::Undecided,
         kind: None,
-        decibans: headers,
+        decibans: 0.0,
         decided_by: None,
         votes: ballots.votes(),
-        mixed: is_mixed(profile),
-        cause: None,
+        mixed: profile.is_mixed(),
+        cause: Some(cause(&evidence, &ballots)),
         evidence,
     };
-    let declared = verdict
-        .evidence
-        .iter()
-        .find(|item| item.detector == "declared_robot")
-        .map(|item| (item.toward, item.weight));
-    if let Some((toward, weight)) = declared {
-        verdict.class = if toward == Toward::Automated {
-            Class::Automated
-        } else {
-            Class::Crawler
-        };
-        verdict.kind = declared_kind(profile, context, verdict.class);
-        verdict.decibans = weight;
-        verdict.decided_by = Some(naming_rule(&verdict.evidence));
-    } else if headers >= weights.crawler_from {
-        verdict.class = Class::Crawler;
-        verdict.kind = Some(if profile.browsers > profile.agents_logged / 2 {
+    let families = [Family::Headers, Family::Shape].map(|family| (family, by_family(family)));
+    by_name(profile, context, verdict)
+        .unwrap_or_else(|verdict| by_sum(profile, families, weights, verdict))
+}
+
+/// Who names itself a robot is one. Others come back as they were.
+fn by_name(profile: &Profile, context: &Context<'_>, verdict: Verdict) -> Result<Verdict, Verdict> {
+    let mut named = verdict.evidence.iter();
+    let Some(item) = named.find(|item| item.detector == "declared_robot") else {
+        return Err(verdict);
+    };
+    let (class, decibans) = match item.toward {
+        Toward::Automated => (Class::Automated, item.weight),
+        _ => (Class::Crawler, item.weight),
+    };
+    Ok(Verdict {
+        class,
+        kind: declared_kind(profile, context, class),
+        decibans,
+        decided_by: Some(naming_rule(&verdict.evidence)),
+        cause: None,
+        ..verdict
+    })
+}
+
+/// Otherwise the families' sum decides, if it is far enough from nothing.
+fn by_sum(
+    profile: &Profile,
+    families: [(Family, f64); 2],
+    weights: &Weights,
+    mut verdict: Verdict,
+) -> Verdict {
+    let sum: f64 = families.iter().map(|(_, decibans)| decibans).sum();
+    verdict.decibans = sum;
+    let is_crawler = sum >= weights.crawler_from;
+    if !is_crawler && sum > weights.user_to {
+        return verdict;
+    }
+    verdict.cause = None;
+    verdict.class = if is_crawler {
+        Class::Crawler
+    } else {
+        Class::User
+    };
+    // Of equals the first.
+    let [headers, shape] = families;
+    let strongest = if shape.1 * sum > headers.1 * sum {
+        shape.0
+    } else {
+        headers.0
+    };
+    verdict.decided_by = Some(strongest.name());
+    if is_crawler {
+        let is_browser = profile.browsers > profile.agents_logged / 2;
+        verdict.kind = Some(if is_browser {
             Kind::Masquerading
         } else {
             Kind::Unauthorized
         });
-        verdict.decided_by = Some(Family::Headers.name());
-    } else if headers <= weights.user_to {
-        verdict.class = Class::User;
-        verdict.decided_by = Some(Family::Headers.name());
-    } else {
-        verdict.cause = Some(cause(&verdict.evidence, &ballots));
     }
     verdict
+}
+
+/// What was learned of the whole shape has seen what the single rules about it say: then they count nothing.
+fn weigh_shape_once(evidence: &mut [Evidence], families: &mut [f64]) {
+    let learned = evidence
+        .iter()
+        .find(|item| item.detector == "traffic_shape");
+    if let Some(weight) = learned.map(|item| item.weight) {
+        families[Family::Shape as usize] = weight;
+        let single = ["no_daily_rhythm", "regular_counts"];
+        let others = evidence
+            .iter_mut()
+            .filter(|item| single.contains(&item.detector));
+        others.for_each(|item| item.weight = 0.0);
+    }
 }
 
 /// Which rule decided about a source that names itself: the check of its name, where there was one.
@@ -322,12 +373,6 @@ fn declared_kind(profile: &Profile, context: &Context<'_>, class: Class) -> Opti
             (purpose != Some(Purpose::Search)).then_some(Kind::Unauthorized)
         }
     }
-}
-
-fn is_mixed(profile: &Profile) -> bool {
-    profile.declared >= MIXED_REQUESTS_MIN
-        && profile.browsers >= MIXED_REQUESTS_MIN
-        && profile.browsers > profile.agents_logged / 10
 }
 
 fn cause(evidence: &[Evidence], ballots: &Ballots) -> Cause {

@@ -24,8 +24,9 @@ const FIRMNESS: f64 = 2.0;
 const PARTS: usize = 5;
 /// Log-odds of one classifier beyond this say the same: none is that sure of itself.
 const LOGIT_MAX: f64 = 5.0;
-/// The most that votes can be worth, in decibans. A hundred to one is as far as a simulated world carries.
-pub const DECIBANS_MAX: f64 = 20.0;
+/// The most that votes can be worth, in decibans: twenty to one. Enough to decide alone, not enough to overrule strong evidence of
+/// another kind: what was learned from simulated people has not met them all.
+pub const DECIBANS_MAX: f64 = 13.0;
 
 /// What each classifier says: how likely the example is positive.
 #[derive(Debug, Clone, Copy, PartialEq)]

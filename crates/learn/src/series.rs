@@ -360,3 +360,5 @@ pub use shape::PAPER_ATTRIBUTES;
 pub use shape::Scratch;
 pub use shape::Shape;
 pub use shape::attributes;
+pub use shape::quietest_hours;
+pub use shape::usual_scatter;

@@ -76,6 +76,32 @@ impl Plan {
         Plan { expected, scatter }
     }
 
+    /// The plan of one person who is on the site for hours: no crowd that evens things out, and no timetable either.
+    pub fn person(daily: f64, span: Span, random: &mut Random) -> Plan {
+        let usual = random.between(7.0, 20.0);
+        let mut expected = vec![0.0; span.bins];
+        for day in 0..span.bins.div_ceil(DAY) {
+            let is_weekend = (span.weekday + day) % 7 >= 5;
+            if random.chance(if is_weekend { 0.5 } else { 0.15 }) {
+                continue;
+            }
+            for _ in 0..1 + random.below(4) {
+                let start = (usual + 3.0 * random.normal()).rem_euclid(24.0);
+                let first = day * DAY + (2.0 * start) as usize;
+                let length = 1 + random.exponential(4.0) as usize;
+                for level in expected.iter_mut().skip(first).take(length) {
+                    *level += (0.6 * random.normal()).exp();
+                }
+            }
+        }
+        scale(&mut expected, daily);
+        let scatter = Scatter::Visits {
+            size: random.between(8.0, 60.0),
+            lasts: random.between(0.1, 0.6),
+        };
+        Plan { expected, scatter }
+    }
+
     /// The plan of a crawler.
     pub fn crawler(habit: Habit, daily: f64, span: Span, random: &mut Random) -> Plan {
         let mut expected = habit.levels(span, random);

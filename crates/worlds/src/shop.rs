@@ -8,6 +8,7 @@ use crate::actor::Manners;
 use crate::habit::Habit;
 use crate::people::People;
 use crate::plan::Plan;
+use crate::social::person;
 use crate::world::Builder;
 
 /// A kind of visitor: how many, what, under which agent, with which habits.
@@ -121,6 +122,9 @@ const PEOPLE: [(usize, People); 7] = [
     (10, People::University),
 ];
 
+/// People who are on the site for hours, each from an address of their own: buyers, and those who keep the shop.
+const PERSONS: usize = 16;
+
 /// Fills a world.
 pub(crate) fn build(builder: &mut Builder) {
     for (many, people) in PEOPLE {
@@ -138,6 +142,11 @@ pub(crate) fn build(builder: &mut Builder) {
             };
             builder.add(actor);
         }
+    }
+    for _ in 0..PERSONS {
+        let daily = builder.volume();
+        let actor = person(daily, 4, builder);
+        builder.add(actor);
     }
     for robot in &ROBOTS {
         for _ in 0..robot.many {

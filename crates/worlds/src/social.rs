@@ -238,8 +238,11 @@ pub(crate) fn build(mix: Mix, builder: &mut Builder) {
 
 /// A proxy with people behind it; some universities have a crawler among them.
 fn user(builder: &mut Builder) -> Actor {
-    let people = *builder.random.pick(&People::ALL);
     let daily = builder.volume();
+    if builder.random.chance(PERSONS) {
+        return person(daily, 0, builder);
+    }
+    let people = *builder.random.pick(&People::ALL);
     let mut plans = vec![Plan::people(
         people,
         daily,
@@ -271,6 +274,25 @@ fn user(builder: &mut Builder) -> Actor {
         },
         manners: Manners::people(&mut builder.random, parts),
         plans,
+        counts: Vec::new(),
+    }
+}
+
+/// Share of users that are one person, not a proxy of many.
+const PERSONS: f64 = 0.1;
+
+/// One person who is on the site for hours.
+pub(crate) fn person(daily: f64, parts: u32, builder: &mut Builder) -> Actor {
+    let plan = Plan::person(daily, builder.span, &mut builder.random);
+    let mut manners = Manners::people(&mut builder.random, parts);
+    manners.agents.truncate(1);
+    Actor {
+        address: builder.address(),
+        label: Label::User,
+        campaign: None,
+        habit: "one person",
+        manners,
+        plans: vec![plan],
         counts: Vec::new(),
     }
 }

@@ -1,9 +1,11 @@
 //! The end of an analysis: every source is judged, totals are added up, the ones worth listing are listed.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+use cattlegrid_learn::series::Scratch;
 use rayon::prelude::*;
 
 use super::Analysis;
@@ -11,6 +13,7 @@ use super::lock;
 use super::parse::table_of;
 use super::sample::Sample;
 use crate::detectors::SPECS;
+use crate::detectors::shape_values;
 use crate::evidence::Context;
 use crate::hosts::Hosts;
 use crate::knowledge::Knowledge;
@@ -61,7 +64,7 @@ pub(super) fn report(analysis: &Analysis) -> Report {
     let Some(clock) = analysis.clock else {
         return report;
     };
-    let sites = sites(&analysis.tables);
+    let sites = sites(&analysis.tables, clock.bins as usize);
     let (first, last) = describe_log(&sites, &mut report);
     let hosts = match analysis.settings.reading.by_host {
         true => host_names(&analysis.hosts, &sites),
@@ -171,13 +174,16 @@ fn not_logged(sites: &BTreeMap<Window, Site>) -> Vec<&'static str> {
 }
 
 /// Totals by window over all tables, with the habits of the sources.
-fn sites(tables: &[Table]) -> BTreeMap<Window, Site> {
+fn sites(tables: &[Table], bins: usize) -> BTreeMap<Window, Site> {
     let parts: Vec<BTreeMap<Window, Site>> = tables
         .par_iter()
         .map(|table| {
             let mut sites: BTreeMap<Window, Site> = table.sites().iter().cloned().collect();
             table.for_each_busy(|window, profile| {
-                sites.entry(window).or_default().observe_habits(profile)
+                sites
+                    .entry(window)
+                    .or_default()
+                    .observe_habits(profile, bins)
             });
             sites
         })
@@ -271,6 +277,7 @@ impl Court<'_> {
             ..Part::default()
         };
         let mut trials = Vec::new();
+        let scratch = RefCell::default();
         table.for_each_source(self.clock, |source, windows| {
             trials.clear();
             part.busy.clear();
@@ -281,9 +288,10 @@ impl Court<'_> {
                         .push((start + u32::from(bin) * BIN_SECONDS, count));
                 });
                 if self.focus == Some(source) {
-                    part.inspected.push(self.inspect(source, window, profile));
+                    part.inspected
+                        .push(self.inspect(source, window, profile, &scratch));
                 }
-                trials.push(self.judge_window(source, window, profile));
+                trials.push(self.judge_window(source, window, profile, &scratch));
             }
             // Of the hosts of one window, the one asked most speaks last.
             trials.sort_by_key(|trial| (trial.window.number(), trial.totals.requests));
@@ -295,17 +303,30 @@ impl Court<'_> {
         part
     }
 
-    fn context(&self, source: Source, window: Window) -> Context<'_> {
+    fn context<'a>(
+        &'a self,
+        source: Source,
+        window: Window,
+        scratch: &'a RefCell<Scratch>,
+    ) -> Context<'a> {
         Context {
             site: &self.sites[&window],
             knowledge: self.knowledge,
             agents: self.agents,
             source,
+            model: self.settings.model.as_deref(),
+            scratch,
         }
     }
 
-    fn inspect(&self, source: Source, window: Window, profile: &Profile) -> WindowInspection {
-        let context = self.context(source, window);
+    fn inspect(
+        &self,
+        source: Source,
+        window: Window,
+        profile: &Profile,
+        scratch: &RefCell<Scratch>,
+    ) -> WindowInspection {
+        let context = self.context(source, window, scratch);
         let rules = SPECS.iter().zip(&self.settings.detectors);
         WindowInspection {
             start: self.clock.span(window).0,
@@ -318,8 +339,14 @@ impl Court<'_> {
         }
     }
 
-    fn judge_window(&self, source: Source, window: Window, profile: &Profile) -> Trial {
-        let context = self.context(source, window);
+    fn judge_window(
+        &self,
+        source: Source,
+        window: Window,
+        profile: &Profile,
+        scratch: &RefCell<Scratch>,
+    ) -> Trial {
+        let context = self.context(source, window, scratch);
         let verdict = judge(
             profile,
             &context,
@@ -340,6 +367,10 @@ impl Court<'_> {
             agent: profile.agents.top(),
             agents: profile.agents.count(),
             robot: context.robot_number(profile),
+            shape: self
+                .settings
+                .keep_shapes
+                .and_then(|(day, busy)| shape_values(profile, &context, day, busy)),
         }
     }
 
@@ -529,6 +560,7 @@ impl Court<'_> {
             decided_by: verdict.decided_by,
             votes: verdict.votes,
             cause: verdict.cause,
+            shape: trial.shape.clone(),
         }
     }
 
@@ -557,4 +589,6 @@ struct Trial {
     agents: usize,
     /// The robot that most of its requests name.
     robot: Option<u16>,
+    /// The values of its series, where they are kept.
+    shape: Option<Vec<f64>>,
 }

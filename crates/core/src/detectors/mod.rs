@@ -11,18 +11,25 @@ mod indiscriminate_download;
 mod loaded_page_parts;
 mod low_page_revisit;
 mod low_parameter_usage;
+mod no_daily_rhythm;
+mod regular_counts;
 mod suspicious_referrer;
 mod suspicious_sequence;
+mod traffic_shape;
 mod unbalanced_traffic;
 
+use cattlegrid_learn::series::POINTS_MIN;
 use serde::de::DeserializeOwned;
 
 use crate::evidence::Context;
+use crate::evidence::Gap;
 use crate::evidence::Outcome;
 use crate::profile::Profile;
 
+pub use traffic_shape::shape_values;
+
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.
-pub const SPECS: [Spec; 14] = [
+pub const SPECS: [Spec; 17] = [
     claimed_operator::SPEC,
     declared_robot::SPEC,
     fetched_robots_txt::SPEC,
@@ -34,10 +41,39 @@ pub const SPECS: [Spec; 14] = [
     loaded_page_parts::SPEC,
     low_page_revisit::SPEC,
     low_parameter_usage::SPEC,
+    no_daily_rhythm::SPEC,
+    regular_counts::SPEC,
     suspicious_referrer::SPEC,
     suspicious_sequence::SPEC,
+    traffic_shape::SPEC,
     unbalanced_traffic::SPEC,
 ];
+
+/// Requests per half hour where the log covers more than two days without a gap; otherwise why not.
+fn series(profile: &Profile, context: &Context<'_>) -> Result<Vec<f64>, Gap> {
+    if profile.is_mixed() {
+        return Err(Gap::NotKnown(
+            "people and robots share this source, and its shape is neither's",
+        ));
+    }
+    let covered = context.site.covered();
+    if covered.len() < POINTS_MIN {
+        return Err(Gap::NoContrast(
+            "no more than two days of this window's log are without a gap, too short to show a rhythm",
+        ));
+    }
+    let counts = profile.bins.dense(context.site.half_hours());
+    Ok(counts[covered]
+        .iter()
+        .map(|count| f64::from(*count))
+        .collect())
+}
+
+fn busy_half_hours(profile: &Profile) -> u32 {
+    let mut busy = 0;
+    profile.bins.for_each(|_, _| busy += 1);
+    busy
+}
 
 /// A rule that looks at one source.
 pub trait Detector: Send + Sync {
@@ -52,6 +88,8 @@ pub enum Family {
     Identity,
     /// Headers and addresses of its requests.
     Headers,
+    /// When they come.
+    Shape,
 }
 
 impl Family {
@@ -60,6 +98,7 @@ impl Family {
         match self {
             Family::Identity => "identity",
             Family::Headers => "headers",
+            Family::Shape => "shape",
         }
     }
 }

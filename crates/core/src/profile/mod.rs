@@ -153,6 +153,9 @@ impl Seldom {
     }
 }
 
+/// Requests that a robot and browsers each need for a source to be called mixed.
+const MIXED_REQUESTS_MIN: u32 = 10;
+
 impl Profile {
     /// Takes in one request. Requests of one stream come in their order.
     pub fn observe(&mut self, record: &Record, stream: u16, bin: u16, bins: usize) {
@@ -247,6 +250,13 @@ impl Profile {
         };
         pairs.all += 1;
         pairs.ascending += u32::from(last.order < next.order);
+    }
+
+    /// True where a robot that names itself shares the source with browsers, both with enough requests to tell.
+    pub fn is_mixed(&self) -> bool {
+        self.declared >= MIXED_REQUESTS_MIN
+            && self.browsers >= MIXED_REQUESTS_MIN
+            && self.browsers > self.agents_logged / 10
     }
 
     /// How long its answers took, in milliseconds.

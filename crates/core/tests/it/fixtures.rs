@@ -6,12 +6,20 @@
 //! `{n}` becomes the request's number, `{s}` the source's.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cattlegrid_core::Settings;
 use cattlegrid_core::detectors::SPECS;
 use cattlegrid_core::evidence::Toward;
+use cattlegrid_learn::model::Model;
 
 use crate::analyze;
+
+/// The model that the program has built in.
+fn model() -> Arc<Model> {
+    let text = include_str!("../../../../data/default-model.json");
+    Arc::new(Model::parse(text).unwrap())
+}
 
 struct Fixture {
     format: String,
@@ -56,7 +64,8 @@ fn load(name: &str) -> Fixture {
                 let line = line
                     .replace("{n}", &number.to_string())
                     .replace("{s}", &source.to_string())
-                    .replace("00:00:00", &clock);
+                    .replace("00:00:00", &clock)
+                    .replace("[01/", &format!("[{:02}/", 1 + second / 86_400));
                 (second, line)
             };
             (0..repeat)
@@ -74,6 +83,7 @@ fn every_detector_has_a_hit_and_an_honest_miss() {
         let fixture = load(spec.name);
         let settings = Settings {
             min_requests: 0,
+            model: Some(model()),
             ..Settings::default()
         };
         let report = analyze(&[&fixture.lines], settings, &fixture.format, 100);

@@ -33,41 +33,48 @@ pub struct Shape {
     pub values: Vec<f64>,
 }
 
+/// Names of the values.
+const NAMES: [&str; 21] = [
+    "correlation at lag 1",
+    "correlation at lag 2",
+    "decay",
+    "sign alternation",
+    "local spikes",
+    "daily correlation",
+    "restlessness of the trend",
+    "season over trend",
+    "correlation after a day",
+    "daily rhythm",
+    "quietest hours",
+    "noise",
+    "steepest step",
+    "between high and low",
+    "empty half hours",
+    "typical noise",
+    "restlessness while busy",
+    "likeness of days",
+    "difference of days",
+    "edges of the day",
+    "rising against falling",
+];
+
 /// What classifiers look at.
 pub fn attributes() -> Vec<Attribute> {
-    let discrete =
-        |names: &[&str]| Kind::Discrete(names.iter().map(|name| (*name).to_owned()).collect());
-    let continuous = |name: &str| (name.to_owned(), Kind::Continuous);
-    let all = [
-        continuous("correlation at lag 1"),
-        continuous("correlation at lag 2"),
-        (
-            "decay".to_owned(),
-            discrete(&["none", "cut-off", "linear", "exponential"]),
-        ),
-        (
-            "sign alternation".to_owned(),
-            discrete(&["none", "single", "oscillating", "erratic"]),
-        ),
-        continuous("local spikes"),
-        ("daily correlation".to_owned(), discrete(&["no", "yes"])),
-        continuous("restlessness of the trend"),
-        continuous("season over trend"),
-        continuous("correlation after a day"),
-        continuous("daily rhythm"),
-        continuous("quietest hours"),
-        continuous("noise"),
-        continuous("steepest step"),
-        continuous("between high and low"),
-        continuous("empty half hours"),
-        continuous("typical noise"),
-        continuous("restlessness while busy"),
-        continuous("likeness of days"),
-        continuous("difference of days"),
-        continuous("edges of the day"),
-        continuous("rising against falling"),
-    ];
-    all.map(|(name, kind)| Attribute { name, kind }).into()
+    let kind = |name: &str| match name {
+        "decay" => discrete(&["none", "cut-off", "linear", "exponential"]),
+        "sign alternation" => discrete(&["none", "single", "oscillating", "erratic"]),
+        "daily correlation" => discrete(&["no", "yes"]),
+        _ => Kind::Continuous,
+    };
+    let attribute = |name: &&str| Attribute {
+        name: (*name).to_owned(),
+        kind: kind(name),
+    };
+    NAMES.iter().map(attribute).collect()
+}
+
+fn discrete(names: &[&str]) -> Kind {
+    Kind::Discrete(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
 /// Plans and room for many series.
@@ -132,6 +139,16 @@ impl Shape {
             parts,
             values,
         })
+    }
+}
+
+impl Shape {
+    /// A value by its attribute's name; 0 for a name there is not.
+    pub fn value(&self, name: &str) -> f64 {
+        let at = NAMES.iter().position(|known| *known == name);
+        at.and_then(|at| self.values.get(at))
+            .copied()
+            .unwrap_or(0.0)
     }
 }
 
@@ -258,8 +275,24 @@ fn smoothed(counts: &[f64]) -> Vec<f64> {
         .collect()
 }
 
+/// The quietest six hours of the mean day against the mean: 1 for who never sleeps, 0 for who comes at some hours only.
+pub fn quietest_hours(counts: &[f64]) -> f64 {
+    DayProfile::of(counts).quietest()
+}
+
 /// As [`noise`], in the middle of all half hours: bursts and edges, which are few, do not count.
 fn typical_noise(counts: &[f64]) -> f64 {
+    // The median of a squared normal deviate is 0.455.
+    scatter(counts, 0.5, 0.455)
+}
+
+/// As [`noise`], in four of five half hours: below 1 nearly everything keeps to a rate.
+pub fn usual_scatter(counts: &[f64]) -> f64 {
+    scatter(counts, 0.8, 1.642)
+}
+
+/// A quantile of how much half hours differ from their neighbours, against that quantile of a squared normal deviate.
+fn scatter(counts: &[f64], share: f64, normal: f64) -> f64 {
     // Below two requests in a half hour there is only all or nothing.
     let spread = |three: &[f64]| {
         let size = three[0] + 4.0 * three[1] + three[2];
@@ -267,8 +300,7 @@ fn typical_noise(counts: &[f64]) -> f64 {
     };
     let mut spreads: Vec<f64> = counts.windows(3).filter_map(spread).collect();
     spreads.sort_unstable_by(f64::total_cmp);
-    // The median of a squared normal deviate is 0.455.
-    ratio(quantile(&spreads, 0.5), 0.455)
+    ratio(quantile(&spreads, share), normal)
 }
 
 /// How much the level varies while it is high, beyond its noise, against its mean: what is merely switched on stays where it is.

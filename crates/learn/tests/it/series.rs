@@ -1,3 +1,5 @@
+//! Autocorrelation, decomposition and the values made of them.
+
 use std::collections::BTreeMap;
 
 use cattlegrid_learn::series::Correlation;

@@ -1,0 +1,31 @@
+//! The model by which the shape of traffic is judged: the owner's file, or the one that is built in.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use cattlegrid_learn::model::BYTES_MAX;
+use cattlegrid_learn::model::Model;
+
+/// Made by `eval/default-model`.
+const BUILT_IN: &str = include_str!("../../../data/default-model.json");
+
+/// Reads the model; a file is read as if an enemy had written it.
+pub(crate) fn load(path: Option<&Path>) -> anyhow::Result<Option<Arc<Model>>> {
+    let Some(path) = path else {
+        let model = Model::parse(BUILT_IN).map_err(anyhow::Error::msg);
+        return Ok(Some(Arc::new(model.context("the model that is built in")?)));
+    };
+    let failed = || format!("the model {} cannot be read", path.display());
+    let mut text = String::new();
+    let file = File::open(path).with_context(failed)?;
+    file.take(BYTES_MAX as u64 + 1)
+        .read_to_string(&mut text)
+        .with_context(failed)?;
+    let model = Model::parse(&text)
+        .map_err(anyhow::Error::msg)
+        .with_context(failed)?;
+    Ok(Some(Arc::new(model)))
+}
