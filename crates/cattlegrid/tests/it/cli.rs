@@ -607,3 +607,79 @@ fn a_simulated_world_is_a_log_with_labels() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("social-test"));
 }
+
+#[test]
+fn a_model_is_trained_tested_and_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let model = path("model.json");
+    let trained = run(&["train", "world:shop:1", "--out", &model]);
+    assert!(
+        trained.status.success(),
+        "{}",
+        String::from_utf8_lossy(&trained.stderr)
+    );
+    assert!(stdout(&trained).starts_with("learned from "));
+    let tested = stdout(&run(&[
+        "evaluate",
+        "world:shop:2",
+        "--model",
+        &model,
+        "--json",
+        "-",
+    ]));
+    let tested: serde_json::Value = serde_json::from_str(&tested).unwrap();
+    let rows = tested["shape"]["all_values"].as_array().unwrap();
+    let vote = |class: &str| {
+        rows.iter()
+            .find(|row| row["class"] == class && row["answer"] == "vote")
+            .unwrap()["percent"]
+            .as_f64()
+            .unwrap()
+    };
+    // One small world to learn from: far better than chance, and no more is asked.
+    assert!(vote("crawlers") > 80.0 && vote("users") > 80.0, "{tested}");
+    // Cut, and not there.
+    std::fs::write(path("cut.json"), &std::fs::read(&model).unwrap()[..5000]).unwrap();
+    for (name, word) in [("cut.json", "train"), ("none.json", "cannot be read")] {
+        let output = run(&["analyze", EXAMPLE, "--model", &path(name)]);
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(name) && said.contains(word), "{said}");
+    }
+    let output = run(&["train", EXAMPLE, "--out", &model]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--labels"));
+    std::fs::write(path("labels.csv"), "source,label\n192.0.2.1,martian\n").unwrap();
+    let output = run(&[
+        "train",
+        EXAMPLE,
+        "--labels",
+        &path("labels.csv"),
+        "--out",
+        &model,
+    ]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("line 2: 'martian' is no label"), "{said}");
+}
+
+#[test]
+fn labels_are_derived_corrected_and_given_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let labels = folder.path().join("labels.csv");
+    let labels = labels.to_str().unwrap();
+    let output = run(&["train", EXAMPLE, "--derive-labels", "--labels-out", labels]);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = std::fs::read_to_string(labels).unwrap();
+    assert!(
+        text.contains("203.0.113.20,automated") && text.contains("203.0.113.10,unauthorized"),
+        "{text}"
+    );
+    // The example is too small to learn from, and says so.
+    let output = run(&["train", EXAMPLE, "--labels", labels, "--out", "/dev/null"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--day-requests"));
+}

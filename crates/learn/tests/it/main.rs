@@ -8,6 +8,7 @@
 mod bayes;
 mod hostile;
 mod loess;
+mod model;
 mod reference;
 mod rules;
 mod series;
