@@ -308,9 +308,7 @@ pub fn trend_dispersion(trend: &[f64]) -> f64 {
 pub fn season_to_trend(season: &[f64], trend: &[f64]) -> f64 {
     let most = season.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let least = season.iter().copied().fold(f64::INFINITY, f64::min);
-    let mut sorted = trend.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    ratio(most - least, quantile(&sorted, 0.95))
+    ratio(most - least, quantile(&mut trend.to_vec(), 0.95))
 }
 
 /// Index of dispersion: variance over mean. 1 for requests that know nothing of each other.
@@ -331,15 +329,15 @@ fn variance(values: &[f64]) -> f64 {
         / n
 }
 
-/// The quantile of sorted values, between neighbours as R does it.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else {
+/// A quantile, between neighbours as R does it. The values change places; sorting them all would take four times as long.
+fn quantile(values: &mut [f64], share: f64) -> f64 {
+    let Some(last) = values.len().checked_sub(1) else {
         return 0.0;
     };
     let at = share * last as f64;
-    let below = sorted[at as usize];
-    let above = sorted[(at as usize + 1).min(last)];
-    below + (above - below) * at.fract()
+    let (_, below, above) = values.select_nth_unstable_by(at as usize, f64::total_cmp);
+    let next = above.iter().copied().reduce(f64::min).unwrap_or(*below);
+    *below + (next - *below) * at.fract()
 }
 
 /// A quotient that is never infinite or NaN: what is divided by nothing is nothing.

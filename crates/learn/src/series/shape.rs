@@ -82,7 +82,8 @@ fn discrete(names: &[&str]) -> Kind {
 pub struct Scratch {
     plan: Option<Plan>,
     room: Room,
-    sorted: Vec<f64>,
+    unsorted: Vec<f64>,
+    waves: Waves,
 }
 
 impl Shape {
@@ -105,9 +106,11 @@ impl Shape {
         plan.decompose(&series, &mut scratch.room, &mut parts);
         let correlation = Correlation::of(&series);
         let day = DayProfile::of(counts);
-        scratch.sorted.clear();
-        scratch.sorted.extend(counts);
-        scratch.sorted.sort_unstable_by(f64::total_cmp);
+        scratch.unsorted.clear();
+        scratch.unsorted.extend(counts);
+        let [lowest, low, high] =
+            [0.02, 0.05, 0.95].map(|share| quantile(&mut scratch.unsorted, share));
+        let waves = scratch.waves.powers(&day);
         let smooth = smoothed(counts);
         let typical = typical_noise(counts);
         let values = vec![
@@ -120,17 +123,17 @@ impl Shape {
             spread_out(trend_dispersion(&parts.trend)),
             season_to_trend(&parts.season, &parts.trend).min(10.0),
             correlation.at(DAY),
-            day.rhythm(counts),
+            day.rhythm(counts, waves),
             day.quietest(),
             noise(counts),
-            steepest(counts, &scratch.sorted),
-            between(counts, &scratch.sorted),
+            steepest(counts, high - low),
+            between(counts, lowest, high),
             counts.iter().filter(|count| **count == 0.0).count() as f64 / counts.len() as f64,
             typical.max(1e-4).log10(),
             busy_spread(&smooth, typical),
             likeness_of_days(&smooth),
             difference_of_days(counts),
-            day.edges(),
+            day.edges(waves),
             rising(&smooth),
         ];
         Some(Shape {
@@ -192,39 +195,23 @@ impl DayProfile {
         DayProfile(sums)
     }
 
-    /// How much of all variance is one wave a day and one of half its length.
-    fn rhythm(&self, counts: &[f64]) -> f64 {
-        let mean = self.0.iter().sum::<f64>() / DAY as f64;
-        let waves: f64 = [1.0, 2.0].map(|wave| self.power(wave, mean)).iter().sum();
-        let all: f64 = counts.iter().map(|count| (count - mean).powi(2)).sum();
-        ratio(waves * counts.len() as f64, all).min(1.0)
+    fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / DAY as f64
     }
 
-    /// Mean square of the wave that comes so many times a day.
-    fn power(&self, wave: f64, mean: f64) -> f64 {
-        let (mut cosine, mut sine) = (0.0, 0.0);
-        for (at, count) in self.0.iter().enumerate() {
-            let (s, c) = (wave * at as f64 * std::f64::consts::TAU / DAY as f64).sin_cos();
-            cosine += (count - mean) * c;
-            sine += (count - mean) * s;
-        }
-        2.0 * (cosine * cosine + sine * sine) / (DAY * DAY) as f64
+    /// How much of all variance is one wave a day and one of half its length.
+    fn rhythm(&self, counts: &[f64], waves: [f64; WAVES]) -> f64 {
+        let mean = self.mean();
+        let all: f64 = counts.iter().map(|count| (count - mean).powi(2)).sum();
+        ratio((waves[0] + waves[1]) * counts.len() as f64, all).min(1.0)
     }
 
     /// How much of the mean day's waves are short ones, of less than six hours: clocks have edges, people come and go.
-    fn edges(&self) -> f64 {
-        let mean = self.0.iter().sum::<f64>() / DAY as f64;
-        let all = self
-            .0
-            .iter()
-            .map(|count| (count - mean).powi(2))
-            .sum::<f64>()
-            / DAY as f64;
-        let long: f64 = [1.0, 2.0, 3.0, 4.0]
-            .map(|wave| self.power(wave, mean))
-            .iter()
-            .sum();
-        ratio((all - long).max(0.0), all)
+    fn edges(&self, waves: [f64; WAVES]) -> f64 {
+        let mean = self.mean();
+        let squares = self.0.iter().map(|count| (count - mean).powi(2));
+        let all = squares.sum::<f64>() / DAY as f64;
+        ratio((all - waves.iter().sum::<f64>()).max(0.0), all)
     }
 
     /// The quietest six hours of the day against the mean: 1 for who never sleeps.
@@ -241,6 +228,40 @@ impl DayProfile {
     }
 }
 
+/// Waves that come once to four times a day.
+const WAVES: usize = 4;
+
+/// Cosine and sine of each wave at each half hour.
+#[derive(Debug, Clone)]
+struct Waves([[(f64, f64); DAY]; WAVES]);
+
+impl Default for Waves {
+    fn default() -> Waves {
+        let angle = |wave: usize, at: usize| {
+            (wave + 1) as f64 * at as f64 * std::f64::consts::TAU / DAY as f64
+        };
+        let at = |wave: usize, at: usize| (angle(wave, at).cos(), angle(wave, at).sin());
+        Waves(std::array::from_fn(|wave| {
+            std::array::from_fn(|bin| at(wave, bin))
+        }))
+    }
+}
+
+impl Waves {
+    /// Mean square of each wave in a day.
+    fn powers(&self, day: &DayProfile) -> [f64; WAVES] {
+        let mean = day.mean();
+        self.0.each_ref().map(|wave| {
+            let (mut cosine, mut sine) = (0.0, 0.0);
+            for ((c, s), count) in wave.iter().zip(day.0) {
+                cosine += (count - mean) * c;
+                sine += (count - mean) * s;
+            }
+            2.0 * (cosine * cosine + sine * sine) / (DAY * DAY) as f64
+        })
+    }
+}
+
 /// How much neighbours differ, against requests that know nothing of each other: 0 (their logarithm) for those, below for what
 /// keeps a rate, above for visits of many requests each.
 fn noise(counts: &[f64]) -> f64 {
@@ -252,16 +273,14 @@ fn noise(counts: &[f64]) -> f64 {
 }
 
 /// The steepest step between one and a half hours and the next, against the range of the series.
-fn steepest(counts: &[f64], sorted: &[f64]) -> f64 {
-    let range = quantile(sorted, 0.95) - quantile(sorted, 0.05);
+fn steepest(counts: &[f64], range: f64) -> f64 {
     let step = |six: &[f64]| ((six[3] + six[4] + six[5]) - (six[0] + six[1] + six[2])).abs() / 3.0;
     let most = counts.windows(6).map(step).fold(0.0, f64::max);
     ratio(most, range).min(5.0)
 }
 
 /// Share of half hours between a quarter and three quarters of the range: people come and go gradually, switches do not.
-fn between(counts: &[f64], sorted: &[f64]) -> f64 {
-    let (low, high) = (quantile(sorted, 0.02), quantile(sorted, 0.95));
+fn between(counts: &[f64], low: f64, high: f64) -> f64 {
     let middle = low + 0.25 * (high - low)..low + 0.75 * (high - low);
     let inside = counts.iter().filter(|count| middle.contains(count)).count();
     inside as f64 / counts.len() as f64
@@ -299,18 +318,16 @@ fn scatter(counts: &[f64], share: f64, normal: f64) -> f64 {
         (size >= 12.0).then(|| (three[0] - 2.0 * three[1] + three[2]).powi(2) / size)
     };
     let mut spreads: Vec<f64> = counts.windows(3).filter_map(spread).collect();
-    spreads.sort_unstable_by(f64::total_cmp);
-    ratio(quantile(&spreads, share), normal)
+    ratio(quantile(&mut spreads, share), normal)
 }
 
 /// How much the level varies while it is high, beyond its noise, against its mean: what is merely switched on stays where it is.
 fn busy_spread(smooth: &[f64], noise: f64) -> f64 {
-    let mut sorted = smooth.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let busy_from = quantile(&sorted, 0.9) / 2.0;
-    let busy = &sorted[sorted.partition_point(|level| *level < busy_from)..];
+    let mut busy = smooth.to_vec();
+    let busy_from = quantile(&mut busy, 0.9) / 2.0;
+    busy.retain(|level| *level >= busy_from);
     let mean = busy.iter().sum::<f64>() / busy.len().max(1) as f64;
-    let beyond_noise = (super::variance(busy) - noise * mean / 3.0).max(0.0);
+    let beyond_noise = (super::variance(&busy) - noise * mean / 3.0).max(0.0);
     ratio(beyond_noise.sqrt(), mean)
 }
 
@@ -324,8 +341,7 @@ fn likeness_of_days(smooth: &[f64]) -> f64 {
             pairs.push(product);
         }
     }
-    pairs.sort_unstable_by(f64::total_cmp);
-    quantile(&pairs, 0.5)
+    quantile(&mut pairs, 0.5)
 }
 
 /// Around its mean, with length 1; nothing where it never changes.
