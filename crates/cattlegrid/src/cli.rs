@@ -109,6 +109,9 @@ pub(crate) struct InspectArgs {
     /// Write it as JSON to a file, or to standard output with - (then without the text)
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<PathBuf>,
+    /// Write it as one HTML page with pictures: its traffic, autocorrelation, decomposition
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use cattlegrid_report::write_inspection;
+use cattlegrid_report::write_inspection_html;
 use cattlegrid_report::write_inspection_json;
 
 use crate::cli::InspectArgs;
@@ -23,6 +24,9 @@ pub(crate) fn run(arguments: &InspectArgs) -> anyhow::Result<ExitCode> {
             read.report.lines.parsed
         );
     };
+    if let Some(path) = &arguments.html {
+        write_whole(path, |file| write_inspection_html(inspection, file))?;
+    }
     match &arguments.json {
         Some(path) if is_stdout(path) => {
             write_inspection_json(inspection, &mut io::stdout().lock())?;

@@ -154,6 +154,33 @@ pub struct WindowInspection {
     pub numbers: Vec<(&'static str, u64)>,
     /// Requests of each half hour.
     pub series: Vec<u32>,
+    /// The shape of its traffic, where the log is long enough.
+    pub shape: Option<ShapeInspection>,
+}
+
+/// The shape of one source's traffic, as the paper's Figures 2, 4 and 5 show it.
+#[derive(Debug, Clone)]
+pub struct ShapeInspection {
+    /// First second of the series: gaps of the log are left out.
+    pub start: u32,
+    /// Requests of each half hour.
+    pub counts: Vec<f64>,
+    /// Autocorrelation at the lags 1, 2, …, in half hours.
+    pub coefficients: Vec<f64>,
+    /// Their standard errors.
+    pub errors: Vec<f64>,
+    /// What comes back every day, in requests.
+    pub season: Vec<f64>,
+    /// What changes slowly, in requests.
+    pub trend: Vec<f64>,
+    /// The rest, in requests.
+    pub rest: Vec<f64>,
+    /// Variance over mean of the counts.
+    pub dispersion: f64,
+    /// What classifiers look at, by name; a class as its name.
+    pub values: Vec<(String, String)>,
+    /// How likely a crawler is, as naive Bayes, rules and support vectors see it, where there is a model.
+    pub votes: Option<[f64; 3]>,
 }
 
 /// Requests over time, by what sent them.

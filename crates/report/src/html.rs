@@ -26,7 +26,7 @@ use crate::words::size;
 use crate::words::span;
 use crate::words::sure;
 
-const STYLE: &str = include_str!("page/style.css");
+pub(crate) const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/script.js");
 
 /// Sources whose reasons are part of the page; the others have their strongest rule.
@@ -638,7 +638,7 @@ fn short(band: Band) -> &'static str {
     }
 }
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

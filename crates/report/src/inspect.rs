@@ -6,6 +6,7 @@ use std::io::Write;
 
 use cattlegrid_core::evidence::Outcome;
 use cattlegrid_core::report::Inspection;
+use cattlegrid_core::report::ShapeInspection;
 use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::report::WindowInspection;
 use cattlegrid_core::text::printable;
@@ -121,12 +122,101 @@ fn window(window: &WindowInspection, several: bool, page: &mut String) -> std::f
     for (name, number) in &window.numbers {
         writeln!(page, "  {:>12}  {name}", count(*number))?;
     }
-    chart(window, page)
+    chart(window, page)?;
+    match &window.shape {
+        Some(shape) => self::shape(shape, page),
+        None => Ok(()),
+    }
 }
+
+/// Autocorrelation and decomposition, each as lines of blocks, and the values made of them.
+fn shape(shape: &ShapeInspection, page: &mut String) -> std::fmt::Result {
+    writeln!(
+        page,
+        "Autocorrelation, lags of 1 to {} half hours (a day is 48): above zero, below, and * where it is beyond twice its error",
+        shape.coefficients.len()
+    )?;
+    let part = |sign: f64| -> Vec<f64> {
+        shape
+            .coefficients
+            .iter()
+            .map(|value| (sign * value).max(0.0))
+            .collect()
+    };
+    writeln!(page, "  + |{}|", blocks(&part(1.0), 0.0, 1.0))?;
+    writeln!(page, "  - |{}|", blocks(&part(-1.0), 0.0, 1.0))?;
+    let pairs = shape.coefficients.iter().zip(&shape.errors);
+    let marks: String = pairs
+        .map(|(value, error)| if value.abs() >= 2.0 * error { '*' } else { ' ' })
+        .collect();
+    writeln!(page, "    |{marks}|")?;
+    writeln!(
+        page,
+        "Decomposition of {} half hours from {} UTC, in requests",
+        shape.counts.len(),
+        minute(shape.start)
+    )?;
+    for (name, values) in [
+        ("requests", &shape.counts),
+        ("trend", &shape.trend),
+        ("season", &shape.season),
+        ("rest", &shape.rest),
+    ] {
+        let narrow = narrowed(values, CHART_COLUMNS);
+        let low = narrow.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = narrow.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        writeln!(
+            page,
+            "  {name:<9}|{}| {low:.0} to {high:.0}",
+            blocks(&narrow, low, high)
+        )?;
+    }
+    if let Some([bayes, rules, svm]) = shape.votes {
+        writeln!(
+            page,
+            "How likely a crawler is by its shape: naive Bayes {bayes:.2}, rules {rules:.2}, support vectors {svm:.2}"
+        )?;
+    }
+    writeln!(
+        page,
+        "Values of the shape (dispersion of the counts {:.2})",
+        shape.dispersion
+    )?;
+    for (name, value) in &shape.values {
+        writeln!(page, "  {value:>12}  {name}")?;
+    }
+    Ok(())
+}
+
+/// One block for each value, from low to high.
+fn blocks(values: &[f64], low: f64, high: f64) -> String {
+    let height = |value: &f64| ((value - low) / (high - low) * 8.0).ceil().clamp(0.0, 8.0);
+    // Nothing to show of a value that never changes.
+    let block = |value: &f64| {
+        BLOCKS[if high > low {
+            height(value) as usize
+        } else {
+            0
+        }]
+    };
+    values.iter().map(block).collect()
+}
+
+/// Means of neighbours, so that no more than `columns` are left.
+pub(crate) fn narrowed(values: &[f64], columns: usize) -> Vec<f64> {
+    let count = values.len().min(columns);
+    let place = |column: usize| column * values.len() / count;
+    let mean = |column: usize| {
+        let part = &values[place(column)..place(column + 1)];
+        part.iter().sum::<f64>() / part.len() as f64
+    };
+    (0..count).map(mean).collect()
+}
+
+const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Requests per half hour, a row for two days.
 fn chart(window: &WindowInspection, page: &mut String) -> std::fmt::Result {
-    const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let top = window.series.iter().copied().max().unwrap_or(0);
     if top == 0 {
         return Ok(());

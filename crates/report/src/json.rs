@@ -10,6 +10,7 @@ use cattlegrid_core::evidence::Outcome;
 use cattlegrid_core::report::Band;
 use cattlegrid_core::report::HostReport;
 use cattlegrid_core::report::Inspection;
+use cattlegrid_core::report::ShapeInspection;
 use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::report::Totals;
 use cattlegrid_core::report::WindowInspection;
@@ -67,6 +68,42 @@ struct WindowInspectionJson<'a> {
     detectors: Vec<OutcomeJson<'a>>,
     numbers: Vec<NumberJson>,
     half_hours: &'a [u32],
+    shape: Option<ShapeJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ShapeJson<'a> {
+    start: String,
+    half_hours: usize,
+    autocorrelation: Vec<f64>,
+    standard_errors: Vec<f64>,
+    season: Vec<f64>,
+    trend: Vec<f64>,
+    rest: Vec<f64>,
+    dispersion: f64,
+    values: BTreeMap<&'a str, &'a str>,
+    votes: Option<[f64; 3]>,
+}
+
+impl<'a> ShapeJson<'a> {
+    fn of(shape: &'a ShapeInspection) -> ShapeJson<'a> {
+        let all = |values: &[f64]| values.iter().map(|value| rounded(*value)).collect();
+        let values = shape.values.iter();
+        ShapeJson {
+            start: time(shape.start),
+            half_hours: shape.counts.len(),
+            autocorrelation: all(&shape.coefficients),
+            standard_errors: all(&shape.errors),
+            season: all(&shape.season),
+            trend: all(&shape.trend),
+            rest: all(&shape.rest),
+            dispersion: rounded(shape.dispersion),
+            values: values
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .collect(),
+            votes: shape.votes.map(|votes| votes.map(rounded)),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -100,6 +137,7 @@ impl<'a> WindowInspectionJson<'a> {
                 })
                 .collect(),
             half_hours: &window.series,
+            shape: window.shape.as_ref().map(ShapeJson::of),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod changes;
 mod html;
 mod inspect;
+mod inspect_page;
 mod json;
 mod text;
 mod words;
@@ -10,6 +11,7 @@ mod words;
 pub use changes::Told;
 pub use html::write_html;
 pub use inspect::write_inspection;
+pub use inspect_page::write_inspection_html;
 pub use json::write_inspection_json;
 pub use json::write_json;
 pub use text::TextOptions;

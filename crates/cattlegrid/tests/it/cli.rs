@@ -584,6 +584,75 @@ fn inspect_writes_json_by_its_schema() {
     assert_eq!(std::fs::read(kept).unwrap().last(), Some(&b'\n'));
 }
 
+/// A page every three minutes for some days, and a visitor who keeps the log from having gaps.
+fn steady(days: usize) -> Vec<u8> {
+    let line = |number: usize, source: &str| {
+        let second = number * 180;
+        let clock = format!(
+            "{:02}/Jan/2030:{:02}:{:02}:{:02}",
+            1 + second / 86_400,
+            second / 3600 % 24,
+            second / 60 % 60,
+            second % 60
+        );
+        format!(
+            "{source} - - [{clock} +0000] \"GET /p-{number} HTTP/1.1\" 200 10 \"-\" \"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\"\n"
+        )
+    };
+    let lines =
+        (0..days * 480).map(|number| line(number, "192.0.2.1") + &line(number, "192.0.2.2"));
+    lines.collect::<String>().into_bytes()
+}
+
+#[test]
+fn inspect_draws_the_shape_where_the_log_is_long_enough() {
+    let (folder, log) = file(&steady(4));
+    let page = folder.path().join("one.html");
+    let output = run(&[
+        "inspect",
+        "192.0.2.1",
+        &log,
+        "--html",
+        page.to_str().unwrap(),
+    ]);
+    let text = stdout(&output);
+    for expected in [
+        "Autocorrelation, lags of 1 to 96",
+        "Decomposition of 192 half hours",
+        "How likely a crawler is by its shape",
+        "quietest hours",
+    ] {
+        assert!(text.contains(expected), "{expected} is missing in\n{text}");
+    }
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(
+        html.contains("Autocorrelation at lags")
+            && html.contains("<polyline")
+            && !html.contains("NaN"),
+        "{html}"
+    );
+    let schema =
+        serde_json::from_str(include_str!("../../../../docs/schema/inspect.json")).unwrap();
+    let output = run(&["inspect", "192.0.2.1", &log, "--json", "-"]);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        crate::schema::errors(&schema, &document),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        document["windows"][0]["shape"]["autocorrelation"]
+            .as_array()
+            .unwrap()
+            .len(),
+        96
+    );
+    // A day and a half has no shape, and the rules say so.
+    let (_folder, log) = file(&steady(1));
+    let text = stdout(&run(&["inspect", "192.0.2.1", &log]));
+    assert!(!text.contains("Autocorrelation"), "{text}");
+    assert!(text.contains("too short to show a rhythm"), "{text}");
+}
+
 #[test]
 fn a_simulated_world_is_a_log_with_labels() {
     let folder = tempfile::tempdir().unwrap();

@@ -13,6 +13,7 @@ use super::lock;
 use super::parse::table_of;
 use super::sample::Sample;
 use crate::detectors::SPECS;
+use crate::detectors::inspect_shape;
 use crate::detectors::shape_values;
 use crate::evidence::Context;
 use crate::hosts::Hosts;
@@ -29,6 +30,7 @@ use crate::report::HostReport;
 use crate::report::Inspection;
 use crate::report::Report;
 use crate::report::RobotReport;
+use crate::report::ShapeInspection;
 use crate::report::SourceReport;
 use crate::report::Timeline;
 use crate::report::Totals;
@@ -336,6 +338,7 @@ impl Court<'_> {
                 .collect(),
             numbers: profile.numbers(),
             series: profile.bins.dense(self.clock.bins as usize),
+            shape: self.inspect_shape(profile, &context, window),
         }
     }
 
@@ -562,6 +565,30 @@ impl Court<'_> {
             cause: verdict.cause,
             shape: trial.shape.clone(),
         }
+    }
+
+    fn inspect_shape(
+        &self,
+        profile: &Profile,
+        context: &Context<'_>,
+        window: Window,
+    ) -> Option<ShapeInspection> {
+        let (first, counts, shape) = inspect_shape(profile, context)?;
+        let total: f64 = counts.iter().sum();
+        let in_requests = |part: &[f64]| part.iter().map(|share| share * total).collect();
+        let model = context.model;
+        Some(ShapeInspection {
+            start: self.clock.span(window).0 + first as u32 * BIN_SECONDS,
+            season: in_requests(&shape.parts.season),
+            trend: in_requests(&shape.parts.trend),
+            rest: in_requests(&shape.parts.rest),
+            values: shape.describe(),
+            votes: model.map(|model| model.shape.votes(&shape.values).all()),
+            dispersion: shape.dispersion,
+            coefficients: shape.correlation.coefficients,
+            errors: shape.correlation.errors,
+            counts,
+        })
     }
 
     fn host(&self, window: Window) -> Option<Arc<str>> {

@@ -26,6 +26,7 @@ use crate::evidence::Gap;
 use crate::evidence::Outcome;
 use crate::profile::Profile;
 
+pub use traffic_shape::inspect_shape;
 pub use traffic_shape::shape_values;
 
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.

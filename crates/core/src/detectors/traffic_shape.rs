@@ -109,6 +109,13 @@ impl Detector for TrafficShape {
     }
 }
 
+/// The shape of a source with any number of requests, for a person to look at. Also gives the first half hour of the series.
+pub fn inspect_shape(profile: &Profile, context: &Context<'_>) -> Option<(usize, Vec<f64>, Shape)> {
+    let series = series(profile, context).ok()?;
+    let shape = Shape::of(&series, &mut context.scratch.borrow_mut())?;
+    Some((context.site.covered().start, series, shape))
+}
+
 /// The values of its series, where it sent so many requests on its busiest day and was busy for so many half hours: to learn from.
 pub fn shape_values(
     profile: &Profile,

@@ -146,6 +146,22 @@ impl Shape {
 }
 
 impl Shape {
+    /// All values by name, classes as words.
+    pub fn describe(&self) -> Vec<(String, String)> {
+        let show = |(attribute, value): (Attribute, &f64)| {
+            let text = match &attribute.kind {
+                Kind::Continuous => format!("{value:.3}"),
+                Kind::Discrete(names) => names.get(*value as usize).cloned().unwrap_or_default(),
+            };
+            (attribute.name, text)
+        };
+        attributes()
+            .into_iter()
+            .zip(&self.values)
+            .map(show)
+            .collect()
+    }
+
     /// A value by its attribute's name; 0 for a name there is not.
     pub fn value(&self, name: &str) -> f64 {
         let at = NAMES.iter().position(|known| *known == name);
