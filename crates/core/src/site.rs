@@ -35,6 +35,8 @@ pub struct Site {
     distinct_pages: Distinct,
     /// Requests of those sources in each half hour.
     half_hours: Vec<u64>,
+    /// The longest stretch of them without a gap, once everything is added up.
+    covered: Range<usize>,
 }
 
 /// Requests that a silence must have swallowed to be a gap in the log: by chance it happens once in a billion.
@@ -61,6 +63,7 @@ impl Default for Site {
             habit_queries: 0,
             distinct_pages: Distinct::default(),
             half_hours: Vec::new(),
+            covered: 0..0,
         }
     }
 }
@@ -146,6 +149,11 @@ impl Site {
     ///
     /// A quiet night is no gap. It is one where nobody came at a time at which on other days there are always some.
     pub fn covered(&self) -> Range<usize> {
+        self.covered.clone()
+    }
+
+    /// Finds out what the log covers, once everything is added up: every source asks.
+    pub fn settle(&mut self) {
         let is_busy = |count: &u64| *count > 0;
         let first = self.half_hours.iter().position(is_busy).unwrap_or(0);
         let end = self
@@ -168,7 +176,7 @@ impl Site {
             }
             at += silence.max(1);
         }
-        longer(longest, start..end)
+        self.covered = longer(longest, start..end);
     }
 
     /// Requests in the same half hour of the window's other days, on average.
@@ -204,10 +212,12 @@ mod tests {
     use super::*;
 
     fn site(half_hours: impl Iterator<Item = u64>) -> Site {
-        Site {
+        let mut site = Site {
             half_hours: half_hours.collect(),
             ..Site::default()
-        }
+        };
+        site.settle();
+        site
     }
 
     #[test]

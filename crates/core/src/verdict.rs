@@ -269,12 +269,16 @@ pub fn judge(
         decided_by: None,
         votes: ballots.votes(),
         mixed: profile.is_mixed(),
-        cause: Some(cause(&evidence, &ballots)),
+        cause: None,
         evidence,
     };
     let families = [Family::Headers, Family::Shape].map(|family| (family, by_family(family)));
-    by_name(profile, context, verdict)
-        .unwrap_or_else(|verdict| by_sum(profile, families, weights, verdict))
+    let mut verdict = by_name(profile, context, verdict)
+        .unwrap_or_else(|verdict| by_sum(profile, families, weights, verdict));
+    if verdict.class == Class::Undecided {
+        verdict.cause = Some(cause(&verdict.evidence, &ballots));
+    }
+    verdict
 }
 
 /// Who names itself a robot is one. Others come back as they were.
@@ -292,7 +296,6 @@ fn by_name(profile: &Profile, context: &Context<'_>, verdict: Verdict) -> Result
         kind: declared_kind(profile, context, class),
         decibans,
         decided_by: Some(naming_rule(&verdict.evidence)),
-        cause: None,
         ..verdict
     })
 }
@@ -310,7 +313,6 @@ fn by_sum(
     if !is_crawler && sum > weights.user_to {
         return verdict;
     }
-    verdict.cause = None;
     verdict.class = if is_crawler {
         Class::Crawler
     } else {

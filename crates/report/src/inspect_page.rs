@@ -121,11 +121,11 @@ fn window(window: &WindowInspection, page: &mut String) -> std::fmt::Result {
             .collect();
         let title =
             "Requests per half hour. The log is too short, or has too many gaps, for a shape.";
-        let mut chart = Chart::new(&[&counts], Some(0.0), 160.0);
+        let mut chart = Chart::new(&[&counts, &[0.0]], 160.0);
         chart.bars(&counts, "people");
         return chart.finish(title, page);
     };
-    let mut chart = Chart::new(&[&shape.counts], Some(0.0), 200.0);
+    let mut chart = Chart::new(&[&shape.counts, &shape.trend, &[0.0]], 200.0);
     chart.bars(&shape.counts, "legitimate");
     chart.line(&shape.trend, "masquerading");
     chart.finish("Requests per half hour, and their trend", page)?;
@@ -134,7 +134,7 @@ fn window(window: &WindowInspection, page: &mut String) -> std::fmt::Result {
         (&shape.season, "Season: what comes back every day"),
         (&shape.rest, "Rest: what neither trend nor season explains"),
     ] {
-        let mut chart = Chart::new(&[values], None, 120.0);
+        let mut chart = Chart::new(&[values], 120.0);
         chart.line(values, "legitimate");
         chart.finish(title, page)?;
     }
@@ -151,7 +151,7 @@ fn correlation(shape: &ShapeInspection, page: &mut String) -> std::fmt::Result {
             .collect()
     };
     let (above, below) = (band(1.0), band(-1.0));
-    let mut chart = Chart::new(&[&shape.coefficients, &above, &below, &[1.0]], None, 200.0);
+    let mut chart = Chart::new(&[&shape.coefficients, &above, &below, &[1.0]], 200.0);
     chart.bars(&shape.coefficients, "people");
     chart.line(&above, "masquerading");
     chart.line(&below, "masquerading");
@@ -197,13 +197,13 @@ struct Chart {
 }
 
 impl Chart {
-    /// A chart with room for all of these; from `floor` on where that is given.
-    fn new(all: &[&[f64]], floor: Option<f64>, height: f64) -> Chart {
+    /// A chart with room for all of these.
+    fn new(all: &[&[f64]], height: f64) -> Chart {
         let values = || all.iter().copied().flatten().copied();
         let low = values().fold(f64::INFINITY, f64::min);
         let high = values().fold(f64::NEG_INFINITY, f64::max);
         Chart {
-            low: floor.unwrap_or(low),
+            low,
             // Something to divide by where nothing changes.
             high: if high > low { high } else { low + 1.0 },
             height,

@@ -194,6 +194,7 @@ fn sites(tables: &[Table], bins: usize) -> BTreeMap<Window, Site> {
     for (window, site) in parts.into_iter().flatten() {
         sites.entry(window).or_default().absorb(&site);
     }
+    sites.values_mut().for_each(Site::settle);
     sites
 }
 
@@ -296,7 +297,9 @@ impl Court<'_> {
                 trials.push(self.judge_window(source, window, profile, &scratch));
             }
             // Of the hosts of one window, the one asked most speaks last.
-            trials.sort_by_key(|trial| (trial.window.number(), trial.totals.requests));
+            if !self.hosts.is_empty() {
+                trials.sort_by_key(|trial| (trial.window.number(), trial.totals.requests));
+            }
             let band = self.close(source, &mut trials, &mut part);
             if sampled.binary_search(&source).is_ok() {
                 part.bands.push((source, band));

@@ -59,6 +59,8 @@ impl Detector for IgnoredCookies {
         }
         // A request without a session opens one, and the next that keeps it shows its id: each is counted once.
         let opened = u64::from(sessions.empty).max(sessions.distinct.count());
+        // The number of different ones is an estimate, and may be a little high.
+        let opened = opened.min(u64::from(logged));
         let share = (opened.saturating_sub(1) as f64 / f64::from(logged - 1)).min(1.0);
         let values = [
             ("new_session_share", share),

@@ -42,7 +42,11 @@ settings! {
 
 impl Detector for RegularCounts {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
-        let busy = busy_half_hours(profile);
+        // Fewer requests cannot fill as many half hours.
+        let busy = match profile.requests < self.busy_min {
+            true => profile.requests,
+            false => busy_half_hours(profile),
+        };
         if busy < self.busy_min {
             return Outcome::Abstain(Gap::TooFew {
                 what: "busy half hours",
