@@ -2,12 +2,16 @@
 
 use crate::data::Dataset;
 
-/// A row of numbers from a seed: enough to shuffle with.
+/// A row of numbers from a seed, by splitmix64 (Steele, Lea and Flood 2014): enough to shuffle with.
 #[derive(Debug, Clone)]
-struct Shuffler(u64);
+pub(crate) struct Shuffler(u64);
 
 impl Shuffler {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn new(seed: u64) -> Shuffler {
+        Shuffler(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,7 +29,7 @@ impl Shuffler {
 
 /// Places of the positive and of the negative examples, each shuffled.
 fn shuffled(dataset: &Dataset, seed: u64) -> [Vec<usize>; 2] {
-    let mut shuffler = Shuffler(seed);
+    let mut shuffler = Shuffler::new(seed);
     [true, false].map(|class| {
         let examples = dataset.examples.iter().enumerate();
         let of_class = examples.filter(|(_, example)| example.is_positive == class);

@@ -17,6 +17,7 @@ use crate::data::Attribute;
 use crate::data::Classifier;
 use crate::data::Dataset;
 use crate::data::Kind;
+use crate::folds::Shuffler;
 
 /// The rarer class weighs more, but not more than this: ten examples must not outweigh thousands.
 const WEIGHT_MAX: f64 = 10.0;
@@ -437,26 +438,17 @@ fn sample(points: Vec<Point>, max: usize, seed: u64) -> Vec<Point> {
 
 /// The places of the negative and of the positive points, each in a random order.
 fn shuffled_classes(points: &[Point], seed: u64) -> [Vec<usize>; 2] {
-    let mut state = seed;
+    let mut shuffler = Shuffler::new(seed);
     [false, true].map(|is_positive| {
         let places = 0..points.len();
         let mut class: Vec<usize> = places
             .filter(|place| points[*place].is_positive == is_positive)
             .collect();
         for last in (1..class.len()).rev() {
-            class.swap(last, (next_random(&mut state) % (last as u64 + 1)) as usize);
+            class.swap(last, (shuffler.next() % (last as u64 + 1)) as usize);
         }
         class
     })
-}
-
-/// Splitmix64 (Steele, Lea and Flood 2014).
-fn next_random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// The share of right decisions, on average over the classes that occur.
@@ -512,8 +504,8 @@ mod tests {
             name: name.to_owned(),
             kind: Kind::Continuous,
         };
-        let mut state = 7;
-        let mut uniform = || (next_random(&mut state) >> 11) as f64 / (1_u64 << 53) as f64;
+        let mut shuffler = Shuffler::new(7);
+        let mut uniform = || (shuffler.next() >> 11) as f64 / (1_u64 << 53) as f64;
         let examples = (0..count).map(|_| {
             let (x, y) = (uniform() * 4.0 - 2.0, uniform() * 4.0 - 2.0);
             Example {

@@ -22,6 +22,7 @@ mod lists;
 mod make_log;
 mod real_logs;
 mod schema;
+mod shape;
 
 use std::io::Write;
 use std::path::Path;
@@ -32,6 +33,9 @@ use std::process::Stdio;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// The log that the README shows.
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/access.log");
 
 /// A folder that is not there: lists on this machine must not show in the tests.
 const NO_LISTS: &str = "/nonexistent/lists";
