@@ -27,6 +27,11 @@ pub(crate) enum Command {
     Train(Box<TrainArgs>),
     /// Test a model on logs with labels, or on simulated worlds: the tables of the PubCrawl paper
     Evaluate(Box<EvaluateArgs>),
+    /// The model that is in use: put a better one in its place, go back to the one before, look at it
+    Model {
+        #[command(subcommand)]
+        command: ModelCommand,
+    },
     /// Explain a detector: what it looks at, when it is wrong, its settings
     Explain {
         /// The detector's name; without one, all are listed
@@ -42,6 +47,37 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    /// Put a new model in the place of the one in use, if it is no worse on sources whose truth is known; the old one is kept
+    Publish(Box<PublishArgs>),
+    /// Go back to the model before
+    Back {
+        /// The model in use
+        model: PathBuf,
+    },
+    /// Show what a model was made from
+    Show {
+        /// A model; without one, that which is built in
+        model: Option<PathBuf>,
+    },
+}
+
+/// LOG are sources to test on, which neither model has learned from; also simulated worlds: world:social-test:901-905.
+#[derive(Debug, Args)]
+pub(crate) struct PublishArgs {
+    /// The new model, as written by 'train'
+    #[arg(long, value_name = "FILE")]
+    pub(crate) new: PathBuf,
+    /// The model in use, which is replaced
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: PathBuf,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    #[command(flatten)]
+    pub(crate) truth: TruthArgs,
 }
 
 #[derive(Debug, Subcommand)]

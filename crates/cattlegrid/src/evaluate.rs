@@ -9,7 +9,6 @@ use std::process::ExitCode;
 use anyhow::bail;
 use cattlegrid_core::verdict::Votes as HeaderVotes;
 use cattlegrid_learn::committee::Committee;
-use cattlegrid_learn::data::Dataset;
 use cattlegrid_learn::folds::Confusion;
 use cattlegrid_learn::folds::overlap;
 use cattlegrid_learn::folds::parts;
@@ -28,8 +27,12 @@ use crate::labelled::Labelled;
 use crate::labelled::collect;
 use crate::model;
 
-/// Ways to answer, in the order of the columns: each classifier, the majority, and the votes by what they are worth.
-const ANSWERS: [&str; 5] = ["Bayes", "rules", "vectors", "vote", "weighed"];
+/// Ways to answer, in the order of the columns: each classifier, the majority of the paper's three, and all votes by
+/// what they are worth.
+const ANSWERS: [&str; 6] = ["Bayes", "rules", "vectors", "trees", "vote", "weighed"];
+
+/// Decibans below which the detector says nothing, as it is shipped.
+const DECIBANS_MIN: f64 = 3.0;
 
 /// Rows of a table, with what the paper's vote reached on its test set.
 const CLASSES: [(&str, Option<f64>); 6] = [
@@ -60,9 +63,7 @@ pub(crate) fn run(arguments: &EvaluateArgs) -> anyhow::Result<ExitCode> {
             arguments.truth.day_requests
         );
     }
-    let Some(model) = model::load(arguments.log.model.as_deref())? else {
-        bail!("there is no model");
-    };
+    let model = model::load(arguments.log.model.as_deref())?;
     let evaluation = Evaluation::of(&examples, &model, arguments);
     if let Some(path) = &arguments.json {
         let document = evaluation.json(&examples, &model, automated);
@@ -87,6 +88,8 @@ struct Evaluation<'a> {
     parts: Vec<(String, [Table; 2])>,
     headers: Option<[Confusion; 3]>,
     habits: BTreeMap<(bool, &'a str), (u64, u64)>,
+    /// Users and crawlers as `analyze` would answer: right, undecided, wrong.
+    said: [[u64; 3]; 2],
     hardest: Vec<(&'a Labelled, f64)>,
     overlaps: Vec<(String, f64)>,
     /// Without each value: how many crawlers and users are recognised.
@@ -171,15 +174,25 @@ impl Table {
     }
 }
 
-/// The five answers about one source.
+/// All answers about one source.
 fn answers(committee: &Committee, values: &[f64]) -> ([bool; ANSWERS.len()], f64) {
     let votes = committee.votes(values);
     let decibans = committee.decibans(votes);
-    let [bayes, rules, svm] = votes.all().map(|vote| vote > 0.5);
+    let [bayes, rules, svm, trees] = votes.all().map(|vote| vote > 0.5);
+    let together = [votes.majority(), decibans > 0.0];
     (
-        [bayes, rules, svm, votes.majority(), decibans > 0.0],
+        [bayes, rules, svm, trees, together[0], together[1]],
         decibans,
     )
+}
+
+/// Where an answer is counted: right, undecided, wrong.
+fn place(decibans: f64, is_right: bool) -> usize {
+    match (decibans.abs() < DECIBANS_MIN, is_right) {
+        (true, _) => 1,
+        (false, true) => 0,
+        (false, false) => 2,
+    }
 }
 
 /// Both tables for rows that the committees have not learned from.
@@ -197,9 +210,11 @@ impl<'a> Evaluation<'a> {
         let rows: Vec<&Labelled> = examples.rows.iter().collect();
         let mut habits: BTreeMap<(bool, &str), (u64, u64)> = BTreeMap::new();
         let mut wrong = Vec::new();
+        let mut said = [[0; 3]; 2];
         for row in &examples.rows {
-            let (answers, decibans) = answers(&model.shape, &row.values);
-            let is_right = answers[4] == row.is_crawler();
+            let (_, decibans) = answers(&model.shape, &row.values);
+            let is_right = (decibans > 0.0) == row.is_crawler();
+            said[usize::from(row.is_crawler())][place(decibans, is_right)] += 1;
             let (right, all) = habits.entry((row.is_crawler(), &row.habit)).or_default();
             *right += u64::from(is_right);
             *all += 1;
@@ -229,6 +244,7 @@ impl<'a> Evaluation<'a> {
                 .map_or_else(Vec::new, |folds| in_parts(examples, folds)),
             headers: headers(examples),
             habits,
+            said,
             hardest: wrong,
             overlaps: names
                 .enumerate()
@@ -315,6 +331,18 @@ impl<'a> Evaluation<'a> {
     fn details(&self, page: &mut String) -> std::fmt::Result {
         writeln!(
             page,
+            "\nAs 'analyze' answers, which says nothing below {DECIBANS_MIN} decibans (weighed votes, all values)\n  {:<14}{:>8}{:>11}{:>8}{:>20}",
+            "", "right", "undecided", "wrong", "right of the decided"
+        )?;
+        for (who, [right, undecided, wrong]) in ["users", "crawlers"].iter().zip(self.said) {
+            let share = 100.0 * right as f64 / (right + wrong).max(1) as f64;
+            writeln!(
+                page,
+                "  {who:<14}{right:>8}{undecided:>11}{wrong:>8}{share:>20.2}"
+            )?;
+        }
+        writeln!(
+            page,
             "\nBy what decides when they come (weighed votes, all values)"
         )?;
         for ((is_crawler, habit), (right, all)) in &self.habits {
@@ -361,6 +389,7 @@ impl<'a> Evaluation<'a> {
     fn json(&self, examples: &Examples, model: &Model, automated: usize) -> Value {
         let confusion = |confusion: &Confusion| json!({ "crawlers": confusion.positives(), "users": confusion.negatives() });
         let names = ["former", "new", "combined"];
+        let answered = |[right, undecided, wrong]: [u64; 3]| json!({ "right": right, "undecided": undecided, "wrong": wrong });
         json!({
             "schema": "cattlegrid/evaluate/1",
             "model": model.made_from,
@@ -370,6 +399,7 @@ impl<'a> Evaluation<'a> {
             "headers": self.headers.map(|tables| names.into_iter().zip(tables.each_ref().map(confusion)).collect::<BTreeMap<_, _>>()),
             "shape": { "all_values": self.held_out[0].json(), "paper_values": self.held_out[1].json() },
             "parts": self.parts.iter().map(|(name, tables)| json!({ "how": name, "all_values": tables[0].json(), "paper_values": tables[1].json() })).collect::<Vec<_>>(),
+            "as_analyze_answers": { "users": answered(self.said[0]), "crawlers": answered(self.said[1]) },
             "habits": self.habits.iter().map(|((is_crawler, habit), (right, all))| json!({ "crawler": is_crawler, "habit": habit, "right": right, "sources": all })).collect::<Vec<_>>(),
             "overlap": self.overlaps.iter().cloned().collect::<BTreeMap<_, _>>(),
             "without": self.without.iter().map(|(name, table)| (name, confusion(table))).collect::<BTreeMap<_, _>>(),
@@ -396,7 +426,7 @@ fn headers(examples: &Examples) -> Option<[Confusion; 3]> {
 
 /// Table 3: several parts that are tested in turn, and a third.
 fn in_parts(examples: &Examples, folds: usize) -> Vec<(String, [Table; 2])> {
-    let dataset = whole(examples);
+    let dataset = examples.everybody();
     let mut jobs: Vec<(String, Vec<usize>, Vec<usize>)> = Vec::new();
     for (folds, turns) in [(folds.max(2), folds.max(2)), (3, 1)] {
         let of = parts(&dataset, folds, 7);
@@ -452,15 +482,8 @@ impl Table {
     }
 }
 
-fn whole(examples: &Examples) -> Dataset {
-    Dataset {
-        attributes: attributes(),
-        examples: examples.rows.iter().map(crate::labelled::example).collect(),
-    }
-}
-
 fn leave_one_out(examples: &Examples) -> Vec<(String, Confusion)> {
-    let dataset = whole(examples);
+    let dataset = examples.everybody();
     let of = parts(&dataset, 3, 7);
     let (held, known): (Vec<usize>, Vec<usize>) =
         (0..dataset.examples.len()).partition(|at| of[*at] == 0);

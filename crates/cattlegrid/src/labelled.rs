@@ -74,27 +74,37 @@ pub(crate) struct Examples {
 
 impl Examples {
     /// To learn from: people and crawlers, few of each campaign.
-    pub(crate) fn dataset(&self) -> Dataset {
-        let mut members: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    pub(crate) fn to_learn_from(&self) -> Dataset {
+        self.dataset(MEMBERS_MAX)
+    }
+
+    /// Everybody, in the order of the rows.
+    pub(crate) fn everybody(&self) -> Dataset {
+        self.dataset(usize::MAX)
+    }
+
+    /// The windows of one source are one group, and so are the sources of one campaign.
+    fn dataset(&self, members_max: usize) -> Dataset {
+        let mut groups: BTreeMap<(&str, &str), (u32, usize)> = BTreeMap::new();
         let mut examples = Vec::new();
         for row in self.rows.iter().filter(|row| row.label != "automated") {
-            let seen = members.entry((&row.set, &row.campaign)).or_default();
+            let is_alone = row.campaign.is_empty();
+            let name = if is_alone { &row.source } else { &row.campaign };
+            let number = groups.len() as u32;
+            let (group, seen) = groups.entry((&row.set, name)).or_insert((number, 0));
             *seen += 1;
-            if row.campaign.is_empty() || *seen <= MEMBERS_MAX {
-                examples.push(example(row));
+            if is_alone || *seen <= members_max {
+                examples.push(Example {
+                    values: row.values.clone(),
+                    is_positive: row.is_crawler(),
+                    group: Some(*group),
+                });
             }
         }
         Dataset {
             attributes: attributes(),
             examples,
         }
-    }
-}
-
-pub(crate) fn example(row: &Labelled) -> Example {
-    Example {
-        values: row.values.clone(),
-        is_positive: row.is_crawler(),
     }
 }
 

@@ -193,7 +193,7 @@ pub(crate) fn settings(arguments: &LogArgs) -> anyhow::Result<Settings> {
             .window_seconds;
     }
     settings.reading = reading(arguments)?;
-    settings.model = model::load(arguments.model.as_deref())?;
+    settings.model = Some(model::load(arguments.model.as_deref())?);
     Ok(settings)
 }
 

@@ -31,6 +31,11 @@ fn main() -> ExitCode {
         cli::Command::Simulate(arguments) => simulate::run(&arguments),
         cli::Command::Train(arguments) => train::run(&arguments),
         cli::Command::Evaluate(arguments) => evaluate::run(&arguments),
+        cli::Command::Model { command } => match command {
+            cli::ModelCommand::Publish(arguments) => model::publish(&arguments),
+            cli::ModelCommand::Back { model } => model::back(&model),
+            cli::ModelCommand::Show { model } => model::show(model.as_deref()),
+        },
         cli::Command::Explain { detector } => explain::run(detector.as_deref()),
         cli::Command::Lists { command } => match command {
             cli::ListsCommand::Update { from, lists } => lists::update(&from, lists),

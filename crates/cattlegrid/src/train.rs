@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &TrainArgs) -> anyhow::Result<ExitCode> {
 
 /// Learns from all values, and from those of the paper alone.
 pub(crate) fn learn(examples: &Examples) -> anyhow::Result<Model> {
-    let dataset = examples.dataset();
+    let dataset = examples.to_learn_from();
     let crawlers = dataset.positives();
     let users = dataset.examples.len() - crawlers;
     if crawlers.min(users) < EXAMPLES_MIN {

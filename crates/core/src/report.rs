@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cattlegrid_learn::committee::MEMBERS;
+
 use crate::evidence::Outcome;
 use crate::format::Skip;
 use crate::knowledge::Purpose;
@@ -180,7 +182,7 @@ pub struct ShapeInspection {
     /// What classifiers look at, by name; a class as its name.
     pub values: Vec<(String, String)>,
     /// How likely a crawler is, as naive Bayes, rules and support vectors see it, where there is a model.
-    pub votes: Option<[f64; 3]>,
+    pub votes: Option<[f64; MEMBERS]>,
 }
 
 /// Requests over time, by what sent them.

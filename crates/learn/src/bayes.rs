@@ -246,6 +246,7 @@ mod tests {
                 .map(|&(value, is_positive)| Example {
                     values: vec![value],
                     is_positive,
+                    group: None,
                 })
                 .collect(),
         }

@@ -1,4 +1,4 @@
-//! Three classifiers that vote, and what their votes together are worth.
+//! Classifiers that vote: the paper's three, and trees beside them; and what their votes together are worth.
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -12,7 +12,14 @@ use crate::folds::parts;
 use crate::rules::RuleList;
 use crate::rules::RuleSettings;
 use crate::svm::Svm;
+use crate::trees::Trees;
 
+/// Classifiers.
+pub const MEMBERS: usize = 4;
+/// An offset, and a value for each of them.
+const VALUES: usize = 1 + MEMBERS;
+/// What each is worth before anything is measured.
+const EQUAL: f64 = 1.0 / MEMBERS as f64;
 /// Examples to learn from: support vectors grow slow with more.
 pub const EXAMPLES_MAX: usize = 4000;
 /// Examples of the larger class for each of the smaller: more show more ways to crawl, too many drown the people.
@@ -37,32 +44,35 @@ pub struct Votes {
     pub rules: f64,
     /// The support vector machine.
     pub svm: f64,
+    /// The trees, which the paper does not have.
+    pub trees: f64,
 }
 
 impl Votes {
-    /// The three in order.
-    pub fn all(self) -> [f64; 3] {
-        [self.bayes, self.rules, self.svm]
+    /// All in order.
+    pub fn all(self) -> [f64; MEMBERS] {
+        [self.bayes, self.rules, self.svm, self.trees]
     }
 
-    /// Votes for positive, of three.
+    /// Votes for positive.
     pub fn count(self) -> usize {
         self.all().iter().filter(|vote| **vote > 0.5).count()
     }
 
-    /// What most say.
+    /// What most of the paper's three say.
     pub fn majority(self) -> bool {
-        self.count() >= 2
+        let three = [self.bayes, self.rules, self.svm];
+        three.iter().filter(|vote| **vote > 0.5).count() >= 2
     }
 
     /// The log-odds of each.
-    fn logits(self) -> [f64; 3] {
+    fn logits(self) -> [f64; MEMBERS] {
         let logit = |vote: f64| (vote / (1.0 - vote)).ln().clamp(-LOGIT_MAX, LOGIT_MAX);
         self.all().map(logit)
     }
 }
 
-/// Three classifiers that learned from the same examples.
+/// Classifiers that learned from the same examples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Committee {
@@ -71,6 +81,7 @@ pub struct Committee {
     bayes: NaiveBayes,
     rules: RuleList,
     svm: Svm,
+    trees: Trees,
     worth: Worth,
 }
 
@@ -79,7 +90,7 @@ pub struct Committee {
 #[serde(deny_unknown_fields)]
 struct Worth {
     offset: f64,
-    slopes: [f64; 3],
+    slopes: [f64; MEMBERS],
 }
 
 impl Committee {
@@ -108,6 +119,7 @@ impl Committee {
             bayes: NaiveBayes::learn(dataset),
             rules: RuleList::learn(dataset, &RuleSettings::default()),
             svm,
+            trees: Trees::learn(dataset),
             worth,
         }
     }
@@ -118,6 +130,7 @@ impl Committee {
             bayes: self.bayes.probability(values),
             rules: self.rules.probability(values),
             svm: self.svm.probability(values),
+            trees: self.trees.probability(values),
         }
     }
 
@@ -145,6 +158,7 @@ impl Committee {
         of("naive Bayes", self.bayes.check(attributes))?;
         of("rules", self.rules.check(attributes))?;
         of("support vector machine", self.svm.check(attributes))?;
+        of("trees", self.trees.check(attributes))?;
         let Worth { offset, slopes } = self.worth;
         let is_modest = |slope: &f64| (0.0..=10.0).contains(slope);
         match offset.abs() <= 10.0 && slopes.iter().all(is_modest) {
@@ -155,32 +169,33 @@ impl Committee {
 }
 
 impl Worth {
-    /// Logistic regression of the class over the log-odds of the three, by Newton's method. Both classes weigh alike, so that what
+    /// Logistic regression of the class over the log-odds of all, by Newton's method. Both classes weigh alike, so that what
     /// comes out is what the votes are worth, not how common a class was.
     fn fit(unseen: &[(Votes, bool)]) -> Worth {
         let positives = unseen.iter().filter(|(_, class)| *class).count() as f64;
         let negatives = unseen.len() as f64 - positives;
-        let mut at = [0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0];
+        let mut at = [EQUAL; VALUES];
+        at[0] = 0.0;
         for _ in 0..NEWTON_STEPS {
-            let mut gradient = [0.0; 4];
-            let mut curve = [[0.0; 4]; 4];
-            for (value, start) in (0..4).zip(at) {
+            let mut gradient = [0.0; VALUES];
+            let mut curve = [[0.0; VALUES]; VALUES];
+            for (value, start) in at.into_iter().enumerate() {
                 // Held to where it began by a few examples' worth, so that perfect separation does not run away.
-                let begin = if value == 0 { 0.0 } else { 1.0 / 3.0 };
+                let begin = if value == 0 { 0.0 } else { EQUAL };
                 gradient[value] -= FIRMNESS * (start - begin);
                 curve[value][value] += FIRMNESS;
             }
             for (votes, class) in unseen {
                 let weight = unseen.len() as f64 / 2.0 / if *class { positives } else { negatives };
-                let logits = votes.logits();
-                let values = [1.0, logits[0], logits[1], logits[2]];
+                let mut values = [1.0; VALUES];
+                values[1..].copy_from_slice(&votes.logits());
                 let odds: f64 = at.iter().zip(values).map(|(at, value)| at * value).sum();
                 let likely = 1.0 / (1.0 + (-odds).exp());
                 let missing = weight * (f64::from(u8::from(*class)) - likely);
                 let bend = weight * likely * (1.0 - likely);
-                for row in 0..4 {
+                for row in 0..VALUES {
                     gradient[row] += missing * values[row];
-                    for column in 0..4 {
+                    for column in 0..VALUES {
                         curve[row][column] += bend * values[row] * values[column];
                     }
                 }
@@ -192,15 +207,15 @@ impl Worth {
         let slope = |at: f64| rounded(at.clamp(0.0, 10.0));
         Worth {
             offset: rounded(at[0].clamp(-10.0, 10.0)),
-            slopes: [slope(at[1]), slope(at[2]), slope(at[3])],
+            slopes: std::array::from_fn(|member| slope(at[member + 1])),
         }
     }
 }
 
-/// Solves four equations, whose table is symmetric and positive, by elimination.
-fn solve(mut table: [[f64; 4]; 4], mut right: [f64; 4]) -> [f64; 4] {
-    for row in 0..4 {
-        for below in row + 1..4 {
+/// Solves equations whose table is symmetric and positive, by elimination.
+fn solve(mut table: [[f64; VALUES]; VALUES], mut right: [f64; VALUES]) -> [f64; VALUES] {
+    for row in 0..VALUES {
+        for below in row + 1..VALUES {
             let share = table[below][row] / table[row][row];
             let above = table[row];
             for (value, above) in table[below].iter_mut().zip(above) {
@@ -209,8 +224,8 @@ fn solve(mut table: [[f64; 4]; 4], mut right: [f64; 4]) -> [f64; 4] {
             right[below] -= share * right[row];
         }
     }
-    for row in (0..4).rev() {
-        let known: f64 = (row + 1..4)
+    for row in (0..VALUES).rev() {
+        let known: f64 = (row + 1..VALUES)
             .map(|column| table[row][column] * right[column])
             .sum();
         right[row] = (right[row] - known) / table[row][row];

@@ -30,6 +30,8 @@ pub struct Example {
     pub values: Vec<f64>,
     /// Which of the two classes.
     pub is_positive: bool,
+    /// Examples of one group are near copies of each other: none is tested by what was learned from another.
+    pub group: Option<u32>,
 }
 
 /// Examples with the meaning of their values.
@@ -59,6 +61,7 @@ impl Dataset {
         let short = |example: &Example| Example {
             values: example.values.iter().take(many).copied().collect(),
             is_positive: example.is_positive,
+            group: example.group,
         };
         Dataset {
             attributes: self.attributes.iter().take(many).cloned().collect(),

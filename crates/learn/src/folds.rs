@@ -1,6 +1,9 @@
 //! Cutting examples into parts for learning and for testing, and counting what came out.
 
+use std::collections::BTreeMap;
+
 use crate::data::Dataset;
+use crate::data::Example;
 
 /// A row of numbers from a seed, by splitmix64 (Steele, Lea and Flood 2014): enough to shuffle with.
 #[derive(Debug, Clone)]
@@ -27,24 +30,42 @@ impl Shuffler {
     }
 }
 
-/// Places of the positive and of the negative examples, each shuffled.
-fn shuffled(dataset: &Dataset, seed: u64) -> [Vec<usize>; 2] {
+/// What is dealt out: its class, and its group if it has one.
+pub(crate) type Card = (bool, Option<u32>);
+
+fn cards(dataset: &Dataset) -> Vec<Card> {
+    let card = |example: &Example| (example.is_positive, example.group);
+    dataset.examples.iter().map(card).collect()
+}
+
+/// Places of the positive and of the negative ones, each shuffled.
+pub(crate) fn shuffled(cards: &[Card], seed: u64) -> [Vec<usize>; 2] {
     let mut shuffler = Shuffler::new(seed);
     [true, false].map(|class| {
-        let examples = dataset.examples.iter().enumerate();
-        let of_class = examples.filter(|(_, example)| example.is_positive == class);
-        let mut places: Vec<usize> = of_class.map(|(at, _)| at).collect();
+        let of_class = (0..cards.len()).filter(|at| cards[*at].0 == class);
+        let mut places: Vec<usize> = of_class.collect();
         shuffler.shuffle(&mut places);
         places
     })
 }
 
-/// For each example the number of its part; each part has its share of both classes.
+/// For each example the number of its part; each part has its share of both classes, and groups stay together.
 pub fn parts(dataset: &Dataset, parts: usize, seed: u64) -> Vec<usize> {
-    let mut of = vec![0; dataset.examples.len()];
-    for places in shuffled(dataset, seed) {
-        for (turn, place) in places.into_iter().enumerate() {
-            of[place] = turn % parts.max(1);
+    deal(&cards(dataset), parts, seed)
+}
+
+/// As [`parts`].
+pub(crate) fn deal(cards: &[Card], parts: usize, seed: u64) -> Vec<usize> {
+    let mut of = vec![0; cards.len()];
+    for places in shuffled(cards, seed) {
+        let mut part_of_group = BTreeMap::new();
+        let mut turns = (0..parts.max(1)).cycle();
+        for place in places {
+            let mut next = || turns.next().unwrap_or(0);
+            of[place] = match cards[place].1 {
+                Some(group) => *part_of_group.entry(group).or_insert_with(next),
+                None => next(),
+            };
         }
     }
     of
@@ -52,7 +73,7 @@ pub fn parts(dataset: &Dataset, parts: usize, seed: u64) -> Vec<usize> {
 
 /// Of neither class more than `ratio` times as many as of the other, and at most `most` in all, drawn by the seed.
 pub fn balanced(dataset: &Dataset, most: usize, ratio: usize, seed: u64) -> Dataset {
-    let classes = shuffled(dataset, seed);
+    let classes = shuffled(&cards(dataset), seed);
     let fewer = classes.iter().map(Vec::len).min().unwrap_or(0);
     let fewer = fewer.min(most / 2);
     let more = (fewer * ratio).min(most - fewer);
@@ -134,12 +155,12 @@ pub fn overlap(values: impl Iterator<Item = (f64, bool)>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Example;
 
     fn dataset(positives: usize, negatives: usize) -> Dataset {
         let example = |at: usize| Example {
             values: vec![at as f64],
             is_positive: at < positives,
+            group: None,
         };
         Dataset {
             attributes: Vec::new(),
@@ -161,6 +182,23 @@ mod tests {
             let positives = here.iter().filter(|is_positive| **is_positive).count();
             assert_eq!(positives, 14);
             assert!((2..=3).contains(&(here.len() - positives)));
+        }
+    }
+
+    #[test]
+    fn groups_stay_together() {
+        let mut dataset = dataset(60, 40);
+        for (at, example) in dataset.examples.iter_mut().enumerate() {
+            example.group = (at % 3 == 0).then_some(at as u32 / 12);
+        }
+        let parts = parts(&dataset, 5, 1);
+        for (example, part) in dataset.examples.iter().zip(&parts) {
+            let same = |other: &&Example| {
+                other.group == example.group && other.is_positive == example.is_positive
+            };
+            let group = dataset.examples.iter().zip(&parts);
+            let mut group = group.filter(|(other, _)| example.group.is_some() && same(other));
+            assert!(group.all(|(_, other)| other == part));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Series and what can be learned from them. Nothing here knows that the web exists.
 //!
 //! ```text
-//! counts ──series, stl──▶ values ──bayes, rules, svm──▶ votes ──committee──▶ decibans
+//! counts ──series, stl──▶ values ──bayes, rules, svm, trees──▶ votes ──committee──▶ decibans
 //! ```
 //! Modules stand in reading order; each uses only those above it.
 
@@ -20,6 +20,8 @@ pub mod bayes;
 pub mod rules;
 
 pub mod svm;
+
+pub mod trees;
 
 pub mod committee;
 

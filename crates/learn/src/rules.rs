@@ -486,6 +486,7 @@ mod tests {
             Example {
                 values: vec![decay, r1],
                 is_positive: decay == 0.0 && r1 >= 0.5,
+                group: None,
             }
         });
         Dataset {

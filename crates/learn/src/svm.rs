@@ -17,7 +17,9 @@ use crate::data::Attribute;
 use crate::data::Classifier;
 use crate::data::Dataset;
 use crate::data::Kind;
-use crate::folds::Shuffler;
+use crate::folds::Card;
+use crate::folds::deal;
+use crate::folds::shuffled;
 
 /// The rarer class weighs more, but not more than this: ten examples must not outweigh thousands.
 const WEIGHT_MAX: f64 = 10.0;
@@ -201,6 +203,7 @@ impl Classifier for Svm {
 struct Point {
     vector: Vec<f64>,
     is_positive: bool,
+    group: Option<u32>,
 }
 
 /// What training gives.
@@ -304,6 +307,7 @@ fn points(dataset: &Dataset, scales: &[Scale]) -> Vec<Point> {
         .map(|example| Point {
             vector: encode(scales, &example.values),
             is_positive: example.is_positive,
+            group: example.group,
         })
         .collect()
 }
@@ -389,7 +393,7 @@ fn problem(points: &[Point]) -> SvmProblem {
 /// The decision about each point by a machine that was trained without its fold.
 fn cross_decide(points: &[Point], settings: &SvmSettings, folds: usize, seed: u64) -> Vec<f64> {
     let folds = folds.clamp(2, points.len().max(2));
-    let fold_of = deal(points, folds, seed);
+    let fold_of = deal(&cards(points), folds, seed);
     let mut decided = vec![0.0; points.len()];
     for fold in 0..folds {
         let is_in = |place: usize| fold_of[place] == fold;
@@ -410,14 +414,9 @@ fn cross_decide(points: &[Point], settings: &SvmSettings, folds: usize, seed: u6
     decided
 }
 
-/// A fold for each point, so that every fold has its share of both classes.
-fn deal(points: &[Point], folds: usize, seed: u64) -> Vec<usize> {
-    let mut fold_of = vec![0; points.len()];
-    let [negatives, positives] = shuffled_classes(points, seed);
-    for (turn, place) in negatives.iter().chain(&positives).enumerate() {
-        fold_of[*place] = turn % folds;
-    }
-    fold_of
+fn cards(points: &[Point]) -> Vec<Card> {
+    let card = |point: &Point| (point.is_positive, point.group);
+    points.iter().map(card).collect()
 }
 
 /// At most so many of the points, with as large a share of each class as before, in their order.
@@ -426,7 +425,7 @@ fn sample(points: Vec<Point>, max: usize, seed: u64) -> Vec<Point> {
         return points;
     }
     let mut kept: Vec<usize> = Vec::with_capacity(max + 1);
-    for class in shuffled_classes(&points, seed) {
+    for class in shuffled(&cards(&points), seed) {
         let share = (class.len() * max).div_ceil(points.len());
         kept.extend(class.into_iter().take(share));
     }
@@ -434,21 +433,6 @@ fn sample(points: Vec<Point>, max: usize, seed: u64) -> Vec<Point> {
     kept.into_iter()
         .map(|place| points[place].clone())
         .collect()
-}
-
-/// The places of the negative and of the positive points, each in a random order.
-fn shuffled_classes(points: &[Point], seed: u64) -> [Vec<usize>; 2] {
-    let mut shuffler = Shuffler::new(seed);
-    [false, true].map(|is_positive| {
-        let places = 0..points.len();
-        let mut class: Vec<usize> = places
-            .filter(|place| points[*place].is_positive == is_positive)
-            .collect();
-        for last in (1..class.len()).rev() {
-            class.swap(last, (shuffler.next() % (last as u64 + 1)) as usize);
-        }
-        class
-    })
 }
 
 /// The share of right decisions, on average over the classes that occur.
@@ -504,13 +488,14 @@ mod tests {
             name: name.to_owned(),
             kind: Kind::Continuous,
         };
-        let mut shuffler = Shuffler::new(7);
+        let mut shuffler = crate::folds::Shuffler::new(7);
         let mut uniform = || (shuffler.next() >> 11) as f64 / (1_u64 << 53) as f64;
         let examples = (0..count).map(|_| {
             let (x, y) = (uniform() * 4.0 - 2.0, uniform() * 4.0 - 2.0);
             Example {
                 values: vec![x, 1e6 * y],
                 is_positive: x * x + y * y < 1.0,
+                group: None,
             }
         });
         Dataset {
@@ -568,12 +553,13 @@ mod tests {
         let point = |place: usize| Point {
             vector: vec![place as f64],
             is_positive: place.is_multiple_of(10),
+            group: None,
         };
         let points: Vec<Point> = (0..5000).map(point).collect();
         let kept = sample(points, 1500, 3);
         assert_eq!(kept.len(), 1500);
         assert_eq!(kept.iter().filter(|point| point.is_positive).count(), 150);
-        let folds = deal(&kept, 5, 3);
+        let folds = deal(&cards(&kept), 5, 3);
         for fold in 0..5 {
             let mine = folds
                 .iter()

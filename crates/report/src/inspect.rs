@@ -171,10 +171,10 @@ fn shape(shape: &ShapeInspection, page: &mut String) -> std::fmt::Result {
             blocks(&narrow, low, high)
         )?;
     }
-    if let Some([bayes, rules, svm]) = shape.votes {
+    if let Some([bayes, rules, svm, trees]) = shape.votes {
         writeln!(
             page,
-            "How likely a crawler is by its shape: naive Bayes {bayes:.2}, rules {rules:.2}, support vectors {svm:.2}"
+            "How likely a crawler is by its shape: naive Bayes {bayes:.2}, rules {rules:.2}, support vectors {svm:.2}, trees {trees:.2}"
         )?;
     }
     writeln!(

@@ -162,10 +162,10 @@ fn correlation(shape: &ShapeInspection, page: &mut String) -> std::fmt::Result {
 }
 
 fn values(shape: &ShapeInspection, page: &mut String) -> std::fmt::Result {
-    if let Some([bayes, rules, svm]) = shape.votes {
+    if let Some([bayes, rules, svm, trees]) = shape.votes {
         writeln!(
             page,
-            "<p>How likely a crawler is by its shape: naive Bayes <strong>{bayes:.2}</strong>, rules <strong>{rules:.2}</strong>, support vectors <strong>{svm:.2}</strong>.</p>"
+            "<p>How likely a crawler is by its shape: naive Bayes <strong>{bayes:.2}</strong>, rules <strong>{rules:.2}</strong>, support vectors <strong>{svm:.2}</strong>, trees <strong>{trees:.2}</strong>.</p>"
         )?;
     }
     writeln!(

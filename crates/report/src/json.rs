@@ -82,7 +82,7 @@ struct ShapeJson<'a> {
     rest: Vec<f64>,
     dispersion: f64,
     values: BTreeMap<&'a str, &'a str>,
-    votes: Option<[f64; 3]>,
+    votes: Option<Vec<f64>>,
 }
 
 impl<'a> ShapeJson<'a> {
@@ -101,7 +101,7 @@ impl<'a> ShapeJson<'a> {
             values: values
                 .map(|(name, value)| (name.as_str(), value.as_str()))
                 .collect(),
-            votes: shape.votes.map(|votes| votes.map(rounded)),
+            votes: shape.votes.map(|votes| votes.map(rounded).to_vec()),
         }
     }
 }

@@ -23,6 +23,7 @@ mod make_log;
 mod real_logs;
 mod schema;
 mod shape;
+mod trainer;
 
 use std::io::Write;
 use std::path::Path;

@@ -1,11 +1,11 @@
-//! Many page requests that end in an error (4xx).
+//! Many page requests that end in an error (4xx). A refusal (401, 403, 407, 429) is none.
 //!
 //! # Why it matters
 //! A crawler works through a list of addresses that it guessed, found in an old index or read from a list of known weak
 //! spots; many of them do not exist. A person follows links that work. (PubCrawl, 3.1: H1.)
 //!
 //! # When it is wrong
-//! A site that has just moved its pages answers everybody with errors. A person whose access was withdrawn sees little else.
+//! A site that has just moved its pages answers everybody with errors.
 
 use super::Detector;
 use super::Family;

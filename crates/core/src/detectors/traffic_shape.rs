@@ -100,6 +100,7 @@ impl Detector for TrafficShape {
                 ("bayes", votes.bayes),
                 ("rules", votes.rules),
                 ("svm", votes.svm),
+                ("trees", votes.trees),
                 ("half_hours", series.len() as f64),
                 ("correlation_lag_1", shape.correlation.at(1)),
                 ("correlation_day", shape.correlation.at(DAY)),
@@ -193,6 +194,6 @@ fn describe(shape: &Shape, is_crawler: bool, days: f64) -> String {
 /// How each classifier voted.
 fn tell(votes: Votes) -> String {
     let word = |vote: f64| if vote > 0.5 { "crawler" } else { "people" };
-    let [bayes, rules, svm] = votes.all().map(word);
-    format!("Bayes: {bayes}, rules: {rules}, vectors: {svm}")
+    let [bayes, rules, svm, trees] = votes.all().map(word);
+    format!("Bayes: {bayes}, rules: {rules}, vectors: {svm}, trees: {trees}")
 }

@@ -262,8 +262,7 @@ impl Lens {
             record.flags |= flag::TIMED;
             record.took = Took::of(us);
         }
-        // 499 is a client that went away: people do that.
-        if request.status / 100 == 4 && request.status != 499 {
+        if is_error(request.status) {
             record.flags |= flag::CLIENT_ERROR;
         }
         match Resource::of(path) {
@@ -410,6 +409,12 @@ impl Lens {
             }
         }
     }
+}
+
+/// A page that is not there, or a request nobody can answer. Who is refused (401, 403, 407, 429) did nothing wrong by that, or a
+/// source that is once denied would never come free; and 499 is a client that went away, as people do.
+fn is_error(status: u16) -> bool {
+    status / 100 == 4 && !matches!(status, 401 | 403 | 407 | 429 | 499)
 }
 
 /// The host of a URL, and what follows it. Text that is no URL has no host.

@@ -54,7 +54,8 @@ fn dataset() -> impl Strategy<Value = Dataset> {
             examples.extend(vec![
                 Example {
                     values,
-                    is_positive
+                    is_positive,
+                    group: None,
                 };
                 times
             ]);

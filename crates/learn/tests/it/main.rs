@@ -13,3 +13,4 @@ mod reference;
 mod rules;
 mod series;
 mod svm;
+mod trees;

@@ -23,6 +23,7 @@ fn model() -> Model {
             })
             .collect(),
         is_positive: at.is_multiple_of(2),
+        group: None,
     };
     let dataset = Dataset {
         attributes: attributes(),

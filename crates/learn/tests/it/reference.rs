@@ -37,6 +37,7 @@ impl Table {
                 .map(|(row, &class)| Example {
                     values: row.clone(),
                     is_positive: class == 1,
+                    group: None,
                 })
                 .collect(),
         }

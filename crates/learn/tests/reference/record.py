@@ -1,4 +1,4 @@
-"""Records bayes.json, cn2.json and svm.json, which tests/it holds our classifiers against.
+"""Records bayes.json, cn2.json, svm.json and trees.json, which tests/it holds our classifiers against.
 
 Run in this folder with Python 3.11, Orange3 3.40, scikit-learn 1.9.1 and numpy 2.3.5: python record.py
 """
@@ -10,6 +10,7 @@ import Orange
 from Orange.classification import CN2Learner, NaiveBayesLearner
 from Orange.classification.rules import RuleHunter, get_dist
 from Orange.data import ContinuousVariable, DiscreteVariable, Domain, Table
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.svm import SVC
 
 random = np.random.RandomState(20240601)
@@ -179,6 +180,27 @@ def record_svm():
     return cases
 
 
+def record_trees():
+    cases = []
+    for name, kinds, count, rule in [
+        ("together", [0, 0], 200, lambda r: float(r[0] * r[1] > 0)),
+        ("mixed", [3, 0, 2, 0], 217, lambda r: logistic(3 * r[1] * (r[0] - 1) + r[2])),
+        ("rare", [0, 0, 2], 250, lambda r: logistic(3 * r[0] - 4)),
+    ]:
+        # Few values, so that no cut lies between two that a part of the examples does not have: there theirs is not halfway.
+        data = draw(name, kinds, count, rule, 0)
+        rows, classes = np.array(data["rows"]), np.array(data["classes"])
+        share = classes.mean()
+        trees = HistGradientBoostingClassifier(
+            learning_rate=0.1, max_iter=200, max_leaf_nodes=None, max_depth=2,
+            min_samples_leaf=20, l2_regularization=1.0, early_stopping=False)
+        trees.fit(rows, classes, sample_weight=np.where(classes == 1, 0.5 / share, 0.5 / (1 - share)))
+        asked = data["rows"][:20] + draw("", kinds, 20, lambda r: 0, 0)["rows"]
+        cases.append({"table": data, "asked": asked,
+                      "expected": [float(p) for p in trees.predict_proba(np.array(asked))[:, 1]]})
+    return cases
+
+
 def compact(value):
     """Whole numbers without a point, others with all their digits."""
     if isinstance(value, float) and value.is_integer():
@@ -201,3 +223,4 @@ if __name__ == "__main__":
     write("bayes.json", record_bayes())
     write("cn2.json", record_cn2())
     write("svm.json", record_svm())
+    write("trees.json", record_trees())

@@ -1,0 +1,274 @@
+//! Small decision trees, each of which mends what those before it got wrong: gradient boosting (Friedman 2001) with logistic loss,
+//! leaves set by Newton's step as in XGBoost (Chen and Guestrin 2016).
+//!
+//! The paper does not have them. They see what the other three do not: two values that mean something only together.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::data::Attribute;
+use crate::data::Classifier;
+use crate::data::Dataset;
+
+/// Trees at most: more learn the noise.
+const TREES: usize = 200;
+/// How much of a step each tree takes.
+const RATE: f64 = 0.1;
+/// Firmness of a leaf, in units of its examples' curvature: few examples move it little.
+const FIRMNESS: f64 = 1.0;
+/// Examples of a leaf at least.
+const LEAF_MIN: usize = 20;
+/// A file with larger steps was not made by learning.
+const STEP_MAX: f64 = 100.0;
+
+/// Trees whose answers add up to log-odds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trees(Vec<Tree>);
+
+/// Two questions, one after the other, and four answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tree {
+    first: Split,
+    /// Of those at most at the first cut, and of those above it.
+    second: [Option<Split>; 2],
+    steps: [[f64; 2]; 2],
+}
+
+/// An attribute, and the value up to which examples go to the left.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Split(usize, f64);
+
+impl Split {
+    /// 0 for at most, 1 for above.
+    fn side(self, values: &[f64]) -> usize {
+        let value = values.get(self.0).copied().unwrap_or(0.0);
+        usize::from(value > self.1)
+    }
+}
+
+impl Tree {
+    fn step(&self, values: &[f64]) -> f64 {
+        let side = self.first.side(values);
+        let below = self.second[side].map_or(0, |split| split.side(values));
+        self.steps[side][below]
+    }
+}
+
+impl Classifier for Trees {
+    fn probability(&self, values: &[f64]) -> f64 {
+        logistic(self.0.iter().map(|tree| tree.step(values)).sum())
+    }
+}
+
+impl Trees {
+    /// Learns from examples; both classes weigh alike.
+    pub fn learn(dataset: &Dataset) -> Trees {
+        let mut learner = Learner::new(dataset);
+        let mut trees = Vec::new();
+        while trees.len() < TREES
+            && let Some(tree) = learner.next()
+        {
+            learner.walk(&tree);
+            trees.push(tree);
+        }
+        Trees(trees)
+    }
+
+    /// Whether this can have been learned. A file may hold anything.
+    pub fn check(&self, attributes: &[Attribute]) -> Result<(), String> {
+        if self.0.len() > TREES {
+            return Err(format!("there are more than {TREES}"));
+        }
+        for tree in &self.0 {
+            let splits = std::iter::once(&tree.first).chain(tree.second.iter().flatten());
+            for Split(attribute, cut) in splits {
+                if *attribute >= attributes.len() || !cut.is_finite() {
+                    return Err("a cut is out of range".to_owned());
+                }
+            }
+            let is_modest = |step: &f64| step.abs() <= STEP_MAX;
+            if !tree.steps.iter().flatten().all(is_modest) {
+                return Err("a step is out of range".to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn logistic(odds: f64) -> f64 {
+    1.0 / (1.0 + (-odds).exp())
+}
+
+/// Slope and curvature of the loss over some examples, and how many they are.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    slope: f64,
+    curve: f64,
+    many: usize,
+}
+
+impl Sum {
+    fn plus(self, other: Sum) -> Sum {
+        Sum {
+            slope: self.slope + other.slope,
+            curve: self.curve + other.curve,
+            many: self.many + other.many,
+        }
+    }
+
+    fn minus(self, other: Sum) -> Sum {
+        Sum {
+            slope: self.slope - other.slope,
+            curve: self.curve - other.curve,
+            many: self.many - other.many,
+        }
+    }
+
+    /// How much less the loss is after the best step.
+    fn gain(self) -> f64 {
+        self.slope * self.slope / (self.curve + FIRMNESS)
+    }
+
+    /// The step to take.
+    fn step(self) -> f64 {
+        rounded(-RATE * self.slope / (self.curve + FIRMNESS))
+    }
+}
+
+/// Where learning stands.
+struct Learner<'a> {
+    dataset: &'a Dataset,
+    /// Places of the examples, sorted by each attribute.
+    orders: Vec<Vec<usize>>,
+    /// Weight of a negative and of a positive example.
+    weights: [f64; 2],
+    /// Log-odds of each example so far.
+    odds: Vec<f64>,
+}
+
+/// The best cut of some examples, and what is gained by it.
+#[derive(Clone, Copy)]
+struct Best {
+    gain: f64,
+    split: Split,
+    left: Sum,
+}
+
+impl<'a> Learner<'a> {
+    fn new(dataset: &'a Dataset) -> Learner<'a> {
+        let all = dataset.examples.len();
+        let positives = dataset.positives();
+        let weight = |many: usize| all as f64 / 2.0 / many.max(1) as f64;
+        let order = |attribute: usize| {
+            let mut order: Vec<usize> = (0..all).collect();
+            let value = |at: usize| dataset.examples[at].values[attribute];
+            order.sort_by(|a, b| value(*a).total_cmp(&value(*b)).then(a.cmp(b)));
+            order
+        };
+        Learner {
+            dataset,
+            orders: (0..dataset.attributes.len()).map(order).collect(),
+            weights: [weight(all - positives), weight(positives)],
+            odds: vec![0.0; all],
+        }
+    }
+
+    /// Slope and curvature at each example.
+    fn slopes(&self) -> Vec<Sum> {
+        let sum = |(example, odds): (&crate::data::Example, &f64)| {
+            let weight = self.weights[usize::from(example.is_positive)];
+            let likely = logistic(*odds);
+            Sum {
+                slope: weight * (likely - f64::from(u8::from(example.is_positive))),
+                curve: weight * likely * (1.0 - likely),
+                many: 1,
+            }
+        };
+        let examples = self.dataset.examples.iter();
+        examples.zip(&self.odds).map(sum).collect()
+    }
+
+    /// The tree that mends most.
+    fn next(&self) -> Option<Tree> {
+        let slopes = self.slopes();
+        let mut sides = vec![0; slopes.len()];
+        let whole = total(&slopes);
+        let [first, _] = self.cut(&slopes, &sides, [whole, Sum::default()]);
+        let first = first?;
+        for (side, example) in sides.iter_mut().zip(&self.dataset.examples) {
+            *side = first.split.side(&example.values);
+        }
+        let halves = [first.left, whole.minus(first.left)];
+        let second = self.cut(&slopes, &sides, halves);
+        let steps = |side: usize| match second[side] {
+            Some(best) => [best.left.step(), halves[side].minus(best.left).step()],
+            None => [halves[side].step(); 2],
+        };
+        Some(Tree {
+            first: first.split,
+            second: second.map(|best| best.map(|best| best.split)),
+            steps: [steps(0), steps(1)],
+        })
+    }
+
+    /// The best cut of the examples of each side.
+    fn cut(&self, slopes: &[Sum], sides: &[usize], wholes: [Sum; 2]) -> [Option<Best>; 2] {
+        let mut best: [Option<Best>; 2] = [None, None];
+        for (attribute, order) in self.orders.iter().enumerate() {
+            let mut lefts = [Sum::default(); 2];
+            let mut lasts: [Option<f64>; 2] = [None, None];
+            for at in order {
+                let side = sides[*at];
+                let (left, whole) = (&mut lefts[side], wholes[side]);
+                let value = self.dataset.examples[*at].values[attribute];
+                let last = lasts[side].replace(value);
+                if let Some(last) = last.filter(|last| *last < value) {
+                    let right = whole.minus(*left);
+                    let gain = left.gain() + right.gain() - whole.gain();
+                    if left.many.min(right.many) >= LEAF_MIN
+                        && gain > best[side].map_or(0.0, |best| best.gain)
+                    {
+                        let split = Split(attribute, cut_between(last, value));
+                        best[side] = Some(Best {
+                            gain,
+                            split,
+                            left: *left,
+                        });
+                    }
+                }
+                *left = left.plus(slopes[*at]);
+            }
+        }
+        best
+    }
+
+    fn walk(&mut self, tree: &Tree) {
+        for (odds, example) in self.odds.iter_mut().zip(&self.dataset.examples) {
+            *odds += tree.step(&example.values);
+        }
+    }
+}
+
+fn total(slopes: &[Sum]) -> Sum {
+    slopes.iter().fold(Sum::default(), |sum, at| sum.plus(*at))
+}
+
+/// Halfway between two values, in few digits where they leave room for it.
+fn cut_between(low: f64, high: f64) -> f64 {
+    let middle = low + (high - low) / 2.0;
+    let short = rounded(middle);
+    if low <= short && short < high {
+        short
+    } else if low <= middle && middle < high {
+        middle
+    } else {
+        low
+    }
+}
+
+/// Six digits are enough, and keep the file short.
+fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
