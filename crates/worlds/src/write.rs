@@ -17,8 +17,8 @@ use crate::world::World;
 
 /// Seconds of a half hour.
 const BIN_SECONDS: u64 = 1800;
-/// Pages of the site.
-const PAGES: u64 = 40_000;
+/// Pages of the site: a prime, so that any step leads past all of them before the first comes again.
+const PAGES: u64 = 1_000_003;
 /// Visitors behind an address that are on the site at the same time.
 const VISITORS: usize = 8;
 
@@ -99,8 +99,9 @@ struct Walker<'a> {
     name: String,
     network: String,
     visitors: Vec<Visitor>,
-    /// The place in the site's order, for those who take page after page.
+    /// The place in the site's order, for those who take page after page, and the step of those who hop.
     place: u64,
+    step: u64,
     requests: u64,
 }
 
@@ -145,6 +146,7 @@ impl<'a> Walker<'a> {
             kind: world.kind,
             visitors: (0..visitors).map(fresh).collect(),
             place: random.below(PAGES),
+            step: 1 + random.below(PAGES - 1),
             actor,
             random,
             requests: 0,
@@ -230,13 +232,15 @@ impl<'a> Walker<'a> {
             std::mem::swap(&mut visitor.page, &mut visitor.before);
         } else {
             visitor.before = visitor.page;
-            visitor.page = match self.random.chance(manners.ordered) {
-                true => {
-                    self.place += 1;
-                    self.place % PAGES
-                }
+            let is_next = self.random.chance(manners.ordered);
+            visitor.page = match self.actor.label {
                 // Some pages are asked for far more often than others.
-                false => (self.random.unit().powi(2) * PAGES as f64) as u64,
+                Label::User => (self.random.unit().powi(4) * PAGES as f64) as u64,
+                // A crawler knows what it has: it comes again only where it wants to.
+                _ => {
+                    self.place = (self.place + if is_next { 1 } else { self.step }) % PAGES;
+                    self.place
+                }
             };
         }
         match self.random.chance(manners.queries) {
@@ -271,7 +275,7 @@ fn page_name(page: u64, out: &mut Vec<u8>) {
     ];
     out.extend(letters.map(|letter| b'a' + letter as u8));
     // Writing into memory cannot fail.
-    let _ = write!(out, ".{page:05}");
+    let _ = write!(out, ".{page:07}");
 }
 
 impl Line<'_> {
