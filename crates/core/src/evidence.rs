@@ -127,6 +127,17 @@ impl fmt::Display for Gap {
     }
 }
 
+/// What a campaign says of each of its members.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Membership {
+    /// In words.
+    pub why: String,
+    /// Sources that belong to it.
+    pub sources: u32,
+    /// What the campaign as a whole is worth, in decibans towards a crawler.
+    pub decibans: f64,
+}
+
 /// What a detector may look at beside the profile.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
@@ -142,6 +153,8 @@ pub struct Context<'a> {
     pub model: Option<&'a Model>,
     /// Room for the shape of series.
     pub scratch: &'a RefCell<Scratch>,
+    /// The campaign it belongs to.
+    pub campaign: Option<&'a Membership>,
 }
 
 impl<'a> Context<'a> {

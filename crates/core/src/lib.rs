@@ -39,6 +39,8 @@ pub mod report;
 
 pub mod settings;
 
+pub mod campaigns;
+
 pub mod analysis;
 
 pub use analysis::Analysis;

@@ -8,6 +8,7 @@ use cattlegrid_learn::committee::MEMBERS;
 use crate::evidence::Outcome;
 use crate::format::Skip;
 use crate::knowledge::Purpose;
+use crate::profile::BIN_SECONDS;
 use crate::text::printable;
 use crate::verdict::Cause;
 use crate::verdict::Class;
@@ -44,12 +45,96 @@ pub struct Report {
     pub hosts: Vec<HostReport>,
     /// Robots that name themselves, by what they come for.
     pub purposes: BTreeMap<Purpose, Totals>,
+    /// Sources that crawl as one, most requests first.
+    pub campaigns: Vec<CampaignReport>,
     /// Sources worth listing, most requests first.
     pub sources: Vec<SourceReport>,
     /// Requests from which users and sources without any evidence are listed.
     pub min_requests: u64,
     /// Everything about the source that was looked at closely.
     pub inspection: Option<Inspection>,
+}
+
+/// Sources that crawl as one in one window.
+#[derive(Debug, Clone)]
+pub struct CampaignReport {
+    /// How it was found: by times, agent, habit or network.
+    pub how: &'static str,
+    /// First second of the window.
+    pub start: u32,
+    /// First second after it.
+    pub end: u32,
+    /// The host, where each was judged for itself.
+    pub host: Option<Arc<str>>,
+    /// Names of its sources, sorted.
+    pub members: Vec<String>,
+    /// /24 or /48 networks they come from.
+    pub networks: u64,
+    /// Agents, each with the sources that use it most.
+    pub agents: Vec<(String, u32)>,
+    /// All their requests.
+    pub requests: u64,
+    /// All their page requests.
+    pub pages: u64,
+    /// Different pages, an estimate where they are many.
+    pub distinct_pages: u64,
+    /// Bytes sent to them.
+    pub bytes: u64,
+    /// Their share of all requests in the window.
+    pub share: f64,
+    /// Their first request.
+    pub first_seen: u32,
+    /// Their last request.
+    pub last_seen: u32,
+    /// What kind of crawler they are.
+    pub kind: Option<Kind>,
+    /// How sure, from 0.5 to 1.
+    pub confidence: f64,
+    /// Sum of evidence in decibans.
+    pub decibans: f64,
+    /// What shows when they are judged together, strongest first.
+    pub evidence: Vec<Evidence>,
+    /// Sources that are busy at the same time, on average.
+    pub at_once: f64,
+    /// Their requests together in each half hour of the window.
+    pub series: Vec<u32>,
+    /// The pages they ask for most, where some are known.
+    pub paths: Vec<(String, u64)>,
+    /// The campaign of the window before that most of its sources belonged to, or that shares its agents.
+    pub before: Option<CampaignBefore>,
+}
+
+/// A campaign in the window before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CampaignBefore {
+    /// Its place in the list.
+    pub number: usize,
+    /// Its sources then.
+    pub members: usize,
+    /// Sources of both windows.
+    pub kept: usize,
+    /// Its requests then.
+    pub requests: u64,
+}
+
+impl CampaignReport {
+    /// True where hardly two of its sources are busy at the same time, though each is for hours.
+    pub fn takes_turns(&self) -> bool {
+        const BUSY_MIN: f64 = 6.0;
+        let active = self.series.iter().filter(|count| **count > 0).count();
+        let busy_each = self.at_once * active as f64 / self.members.len().max(1) as f64;
+        self.at_once < 1.5 && busy_each >= BUSY_MIN
+    }
+
+    /// Requests by hour of the day (UTC).
+    pub fn hours(&self) -> [u64; 24] {
+        let mut hours = [0; 24];
+        for (bin, count) in (0_u32..).zip(&self.series) {
+            let hour = (self.start + bin * BIN_SECONDS) / 3600 % 24;
+            hours[hour as usize] += u64::from(*count);
+        }
+        hours
+    }
 }
 
 /// Requests for one host of the log.
@@ -412,6 +497,8 @@ pub struct SourceReport {
     pub evidence: Vec<Evidence>,
     /// People and a crawler share this source.
     pub mixed: bool,
+    /// The campaign it belonged to last: its place in the list.
+    pub campaign: Option<usize>,
     /// Why it is undecided.
     pub cause: Option<Cause>,
     /// One verdict for each window it was seen in.

@@ -126,6 +126,19 @@ impl SourceKind {
 }
 
 impl Source {
+    /// The network around it: /24 of an IPv4 address, /48 of an IPv6 network. A token tells none.
+    pub fn network(self) -> Option<Source> {
+        let bits = match self.kind {
+            SourceKind::V4 => 8,
+            SourceKind::V6 => 16,
+            SourceKind::Token => return None,
+        };
+        Some(Source {
+            kind: self.kind,
+            value: self.value >> bits << bits,
+        })
+    }
+
     /// The source an address names, or `None` for anything that is not an address.
     ///
     /// Ports and brackets are dropped and IPv4 inside IPv6 is IPv4, so that one client has one name.

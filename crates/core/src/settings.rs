@@ -29,7 +29,33 @@ struct Options {
     hash_key: Option<u64>,
     session_cookies: Option<Vec<String>>,
     listings: Option<Spanned<Vec<String>>>,
+    campaigns: CampaignSettings,
     detectors: BTreeMap<Spanned<String>, Spanned<toml::Table>>,
+}
+
+/// When sources are looked at together.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CampaignSettings {
+    /// Requests from which a source's times are compared with others'.
+    pub series_requests_min: u32,
+    /// Busy half hours from which they are.
+    pub half_hours_min: u32,
+    /// Sources that must share an agent or a network to be looked at together.
+    pub sources_min: u32,
+    /// Decibans from which they are a campaign.
+    pub decibans_min: f64,
+}
+
+impl Default for CampaignSettings {
+    fn default() -> CampaignSettings {
+        CampaignSettings {
+            series_requests_min: 300,
+            half_hours_min: 24,
+            sources_min: 10,
+            decibans_min: 15.0,
+        }
+    }
 }
 
 /// Checked settings.
@@ -46,6 +72,8 @@ pub struct Settings {
     pub session_cookies: Vec<String>,
     /// Texts by which listing and search pages are recognised.
     pub listings: Vec<String>,
+    /// When sources are looked at together.
+    pub campaigns: CampaignSettings,
     /// The detectors in the order of [`SPECS`].
     pub detectors: Vec<Box<dyn Detector>>,
     /// Weights of the verdict.
@@ -165,6 +193,7 @@ impl Settings {
                 .session_cookies
                 .unwrap_or_else(|| DEFAULT_SESSION_COOKIES.map(str::to_owned).to_vec()),
             listings,
+            campaigns: options.campaigns,
             detectors,
             weights: Weights::default(),
             reading: Reading::default(),
@@ -184,6 +213,7 @@ impl Settings {
                 .collect::<Vec<_>>()
                 .join(", ")
         };
+        let campaigns = CampaignSettings::default();
         let mut out = format!(
             "# Cattlegrid's settings with their defaults. Every line can be left out.\n\n\
              # Length of the windows in which sources are judged, in days. Windows follow each other from the first midnight (UTC).\n\
@@ -197,10 +227,22 @@ impl Settings {
              # Cookies that carry a session, for logs with a Cookie field.\n\
              session_cookies = [{}]\n\
              # A referrer with one of these texts behind its host is a listing or search page.\n\
-             listings = [{}]\n",
+             listings = [{}]\n\n\
+             [campaigns]\n\
+             # Requests and busy half hours in a window from which a source's times are compared with others'.\n\
+             series_requests_min = {}\n\
+             half_hours_min = {}\n\
+             # Sources that must share a user agent or a network to be judged together.\n\
+             sources_min = {}\n\
+             # Decibans from which they are a campaign.\n\
+             decibans_min = {:.1}\n",
             0x0ca7_71e6,
             list(&DEFAULT_SESSION_COOKIES),
-            list(&DEFAULT_LISTINGS)
+            list(&DEFAULT_LISTINGS),
+            campaigns.series_requests_min,
+            campaigns.half_hours_min,
+            campaigns.sources_min,
+            campaigns.decibans_min
         );
         for spec in &SPECS {
             out += "\n";

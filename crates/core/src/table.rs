@@ -419,6 +419,24 @@ impl Table {
         }
     }
 
+    /// Goes through all profiles, in no order.
+    pub fn for_each(&self, clock: &Clock, mut visit: impl FnMut(Source, Window, &Profile)) {
+        let mut scratch = Profile::default();
+        for slot in self.slots.iter() {
+            let source = Source {
+                kind: slot.kind,
+                value: slot.source,
+            };
+            match &slot.body {
+                Body::Many(number) => visit(source, slot.window, self.profiles.get(*number)),
+                Body::One(single) => {
+                    single.unfold(slot.source, clock, &mut scratch);
+                    visit(source, slot.window, &scratch);
+                }
+            }
+        }
+    }
+
     /// Goes through the table: one call for each source, with its windows in their order.
     pub fn for_each_source(
         &self,

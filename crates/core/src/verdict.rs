@@ -203,6 +203,7 @@ impl Default for Weights {
             user_to: -6.0,
             family_max: 20.0,
             detectors: [
+                (0.0, 0.0),   // campaign_member: what the campaign is worth
                 (40.0, 0.0),  // claimed_operator: an address proves or disproves a name
                 (30.0, 0.0),  // declared_robot decides by itself
                 (12.0, 0.0),  // fetched_robots_txt
@@ -232,10 +233,46 @@ pub fn judge(
     detectors: &[Box<dyn Detector>],
     weights: &Weights,
 ) -> Verdict {
-    let mut evidence = Vec::new();
+    weigh(profile, context, detectors, weights, None)
+}
+
+/// Rules that say nothing about many sources together: what one of them does is not the others' doing, and what is much for one is
+/// not for all.
+const NOT_FOR_GROUPS: [&str; 5] = [
+    "fetched_robots_txt",
+    "high_page_rate",
+    "ignored_robots_txt",
+    "indiscriminate_download",
+    "unbalanced_traffic",
+];
+
+/// Judges the sum of many sources, with what only shows in all of them.
+pub fn judge_group(
+    profile: &Profile,
+    context: &Context<'_>,
+    detectors: &[Box<dyn Detector>],
+    weights: &Weights,
+    together: Vec<Evidence>,
+) -> Verdict {
+    weigh(profile, context, detectors, weights, Some(together))
+}
+
+fn weigh(
+    profile: &Profile,
+    context: &Context<'_>,
+    detectors: &[Box<dyn Detector>],
+    weights: &Weights,
+    together: Option<Vec<Evidence>>,
+) -> Verdict {
+    let is_group = together.is_some();
+    let mut evidence = together.unwrap_or_default();
     let mut ballots = Ballots::default();
-    let mut families = [0.0_f64; 3];
+    let mut families = [0.0_f64; 4];
+    families[Family::Campaign as usize] = evidence.iter().map(|item| item.weight).sum();
     for ((spec, detector), weight) in SPECS.iter().zip(detectors).zip(weights.detectors) {
+        if is_group && NOT_FOR_GROUPS.contains(&spec.name) {
+            continue;
+        }
         let outcome = detector.evaluate(profile, context);
         if let Some(set) = spec.vote {
             ballots.cast(set, &outcome);
@@ -272,7 +309,8 @@ pub fn judge(
         cause: None,
         evidence,
     };
-    let families = [Family::Headers, Family::Shape].map(|family| (family, by_family(family)));
+    let families = [Family::Headers, Family::Shape, Family::Campaign]
+        .map(|family| (family, by_family(family)));
     let mut verdict = by_name(profile, context, verdict)
         .unwrap_or_else(|verdict| by_sum(profile, families, weights, verdict));
     if verdict.class == Class::Undecided {
@@ -303,7 +341,7 @@ fn by_name(profile: &Profile, context: &Context<'_>, verdict: Verdict) -> Result
 /// Otherwise the families' sum decides, if it is far enough from nothing.
 fn by_sum(
     profile: &Profile,
-    families: [(Family, f64); 2],
+    families: [(Family, f64); 3],
     weights: &Weights,
     mut verdict: Verdict,
 ) -> Verdict {
@@ -319,13 +357,13 @@ fn by_sum(
         Class::User
     };
     // Of equals the first.
-    let [headers, shape] = families;
-    let strongest = if shape.1 * sum > headers.1 * sum {
-        shape.0
-    } else {
-        headers.0
-    };
-    verdict.decided_by = Some(strongest.name());
+    let mut strongest = families[0];
+    for family in &families[1..] {
+        if family.1 * sum > strongest.1 * sum {
+            strongest = *family;
+        }
+    }
+    verdict.decided_by = Some(strongest.0.name());
     if is_crawler {
         let is_browser = profile.browsers > profile.agents_logged / 2;
         verdict.kind = Some(if is_browser {

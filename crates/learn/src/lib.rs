@@ -13,6 +13,8 @@ pub mod stl;
 
 pub mod series;
 
+pub mod cluster;
+
 pub mod loess;
 
 pub mod bayes;

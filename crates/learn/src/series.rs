@@ -330,7 +330,7 @@ fn variance(values: &[f64]) -> f64 {
 }
 
 /// A quantile, between neighbours as R does it. The values change places; sorting them all would take four times as long.
-fn quantile(values: &mut [f64], share: f64) -> f64 {
+pub(crate) fn quantile(values: &mut [f64], share: f64) -> f64 {
     let Some(last) = values.len().checked_sub(1) else {
         return 0.0;
     };

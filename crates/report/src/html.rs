@@ -19,6 +19,7 @@ use serde_json::json;
 use sha2::Digest;
 use sha2::Sha256;
 
+use crate::campaigns;
 use crate::words::count;
 use crate::words::minute;
 use crate::words::share;
@@ -69,6 +70,7 @@ fn document(report: &Report, page: &mut String) -> std::fmt::Result {
     cards(report, page)?;
     chart(&report.timeline, page)?;
     hosts(report, page)?;
+    campaigns::html(report, page)?;
     purposes(report, page)?;
     sources(report, page)?;
     paths(report, page)?;

@@ -8,6 +8,7 @@ use std::io::Write;
 use cattlegrid_core::Report;
 use cattlegrid_core::evidence::Outcome;
 use cattlegrid_core::report::Band;
+use cattlegrid_core::report::CampaignReport;
 use cattlegrid_core::report::HostReport;
 use cattlegrid_core::report::Inspection;
 use cattlegrid_core::report::ShapeInspection;
@@ -24,6 +25,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Map;
 use serde_json::Value;
+
+use crate::campaigns::CampaignJson;
 
 /// Writes the report as one JSON document.
 pub fn write_json(report: &Report, out: &mut impl Write) -> io::Result<()> {
@@ -181,7 +184,8 @@ struct Document<'a> {
     #[serde(serialize_with = "each_source")]
     sources: &'a [SourceReport],
     groups: [(); 0],
-    campaigns: [(); 0],
+    #[serde(serialize_with = "each_campaign")]
+    campaigns: &'a [CampaignReport],
 }
 
 #[derive(Serialize)]
@@ -254,7 +258,7 @@ struct SourceJson<'a> {
     decided_by: Option<&'static str>,
     cause: Option<&'static str>,
     evidence: Vec<EvidenceJson<'a>>,
-    campaign: Option<u64>,
+    campaign: Option<usize>,
     mixed: bool,
     windows: Vec<WindowJson<'a>>,
 }
@@ -385,7 +389,7 @@ impl<'a> TimelineJson<'a> {
 }
 
 #[derive(Serialize)]
-struct EvidenceJson<'a> {
+pub(crate) struct EvidenceJson<'a> {
     detector: &'static str,
     points_to: &'static str,
     weight: f64,
@@ -461,9 +465,16 @@ impl<'a> Document<'a> {
             timeline: TimelineJson::of(report),
             sources: &report.sources,
             groups: [],
-            campaigns: [],
+            campaigns: &report.campaigns,
         }
     }
+}
+
+fn each_campaign<S: serde::Serializer>(
+    campaigns: &&[CampaignReport],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(campaigns.iter().map(CampaignJson::of))
 }
 
 /// Sources are turned into JSON one at a time: there may be millions.
@@ -497,7 +508,7 @@ impl<'a> SourceJson<'a> {
             decided_by: source.decided_by,
             cause: source.cause.map(Cause::name),
             evidence: source.evidence.iter().map(EvidenceJson::of).collect(),
-            campaign: None,
+            campaign: source.campaign,
             mixed: source.mixed,
             windows: source.windows.iter().map(WindowJson::of).collect(),
         }
@@ -505,7 +516,7 @@ impl<'a> SourceJson<'a> {
 }
 
 impl<'a> EvidenceJson<'a> {
-    fn of(evidence: &'a Evidence) -> EvidenceJson<'a> {
+    pub(crate) fn of(evidence: &'a Evidence) -> EvidenceJson<'a> {
         let values = evidence
             .values
             .iter()
@@ -552,12 +563,12 @@ impl VotesJson {
 }
 
 /// RFC 3339, UTC.
-fn time(seconds: u32) -> String {
+pub(crate) fn time(seconds: u32) -> String {
     Timestamp::from_second(i64::from(seconds))
         .map_or_else(|_| String::new(), |time| time.to_string())
 }
 
 /// Four decimals say all there is to say about a share.
-fn rounded(value: f64) -> f64 {
+pub(crate) fn rounded(value: f64) -> f64 {
     (value * 10_000.0).round() / 10_000.0
 }

@@ -1,5 +1,6 @@
 //! A [`cattlegrid_core::Report`] for people and for programs.
 
+mod campaigns;
 mod changes;
 mod html;
 mod inspect;

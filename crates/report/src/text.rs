@@ -13,6 +13,7 @@ use cattlegrid_core::text::shorten;
 use cattlegrid_core::verdict::Cause;
 use cattlegrid_core::verdict::Class;
 
+use crate::campaigns;
 use crate::words::count;
 use crate::words::minute;
 use crate::words::share;
@@ -56,6 +57,7 @@ fn summary(report: &Report, options: &TextOptions, page: &mut String) -> std::fm
     writeln!(page)?;
     totals(report, all, page)?;
     hosts(report, options, page)?;
+    campaigns::text(report, options, page)?;
     let crawlers = report
         .sources
         .iter()

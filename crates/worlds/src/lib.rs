@@ -19,6 +19,7 @@ pub mod actor;
 
 mod shop;
 mod social;
+mod town;
 
 pub mod world;
 

@@ -8,6 +8,7 @@ use crate::plan::Span;
 use crate::random::Random;
 use crate::shop;
 use crate::social;
+use crate::town;
 
 /// The kinds of world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +19,21 @@ pub enum Kind {
     SocialTest,
     /// A shop with a catalogue.
     Shop,
+    /// A newspaper with many readers of few pages.
+    Town,
+    /// The same with fleets among them.
+    Fleets,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 3] = [Kind::Social, Kind::SocialTest, Kind::Shop];
+    pub const ALL: [Kind; 5] = [
+        Kind::Social,
+        Kind::SocialTest,
+        Kind::Shop,
+        Kind::Town,
+        Kind::Fleets,
+    ];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -30,7 +41,14 @@ impl Kind {
             Kind::Social => "social",
             Kind::SocialTest => "social-test",
             Kind::Shop => "shop",
+            Kind::Town => "town",
+            Kind::Fleets => "fleets",
         }
+    }
+
+    /// The log has the eight fields of the paper; otherwise it is 'combined'.
+    pub(crate) fn has_eight_fields(self) -> bool {
+        matches!(self, Kind::Social | Kind::SocialTest)
     }
 
     /// What it is, in a line.
@@ -44,6 +62,12 @@ impl Kind {
             }
             Kind::Shop => {
                 "a shop with catalogue, search and facets: phones, schools, shifts, scrapers, AI crawlers, monitors, mail proxies"
+            }
+            Kind::Town => {
+                "a newspaper with 26,000 readers, each from an address of their own, and no crawler"
+            }
+            Kind::Fleets => {
+                "the same with five fleets of 300 to 30,000 addresses that send five requests a day each"
             }
         }
     }
@@ -76,6 +100,8 @@ impl World {
             Kind::Social => social::build(social::TRAINING, &mut builder),
             Kind::SocialTest => social::build(social::TEST, &mut builder),
             Kind::Shop => shop::build(&mut builder),
+            Kind::Town => town::build(false, &mut builder),
+            Kind::Fleets => town::build(true, &mut builder),
         }
         let bins = builder.span.bins;
         let mut actors = builder.actors;

@@ -1,4 +1,4 @@
-//! Lines and labels of a world. The log of the social network has the eight fields of the paper, that of the shop is 'combined'.
+//! Lines and labels of a world. The log of the social network has the eight fields of the paper, the others are 'combined'.
 
 use std::io;
 use std::io::Write;
@@ -81,12 +81,11 @@ impl Clock {
         }
         self.seconds = seconds;
         let time = Timestamp::from_second(seconds as i64).unwrap_or_default();
-        self.text = match kind {
-            Kind::Shop => {
-                let zoned = time.to_zoned(TimeZone::UTC);
-                zoned.strftime("[%d/%b/%Y:%H:%M:%S +0000]").to_string()
-            }
-            _ => time.to_string(),
+        self.text = if kind.has_eight_fields() {
+            time.to_string()
+        } else {
+            let zoned = time.to_zoned(TimeZone::UTC);
+            zoned.strftime("[%d/%b/%Y:%H:%M:%S +0000]").to_string()
         };
     }
 }
@@ -189,9 +188,9 @@ impl<'a> Walker<'a> {
             referrer,
             status: if is_error { 404 } else { 200 },
         };
-        match self.kind {
-            Kind::Shop => line.combined(clock, out),
-            _ => line.eight_fields(clock, out),
+        match self.kind.has_eight_fields() {
+            true => line.eight_fields(clock, out),
+            false => line.combined(clock, out),
         }
     }
 
@@ -309,8 +308,9 @@ impl Line<'_> {
 
     fn page(&self, page: u64, out: &mut Vec<u8>) {
         let folder: &[u8] = match self.walker.kind {
+            Kind::Social | Kind::SocialTest => b"/people/",
             Kind::Shop => b"/product/",
-            _ => b"/people/",
+            Kind::Town | Kind::Fleets => b"/news/",
         };
         out.extend(folder);
         page_name(page, out);

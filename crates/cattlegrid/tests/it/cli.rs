@@ -185,7 +185,7 @@ fn wrong_settings_are_refused_with_their_line() {
 #[test]
 fn detectors_explain_themselves() {
     let list = stdout(&run(&["explain"]));
-    assert_eq!(list.lines().count(), 17);
+    assert_eq!(list.lines().count(), 18);
     for name in list
         .lines()
         .filter_map(|line| line.split_whitespace().next())
@@ -196,7 +196,7 @@ fn detectors_explain_themselves() {
             "{page}"
         );
     }
-    assert!(stderr(&run(&["explain", "nonsense"])).contains("known: claimed_operator"));
+    assert!(stderr(&run(&["explain", "nonsense"])).contains("known: campaign_member"));
 }
 
 #[test]
@@ -575,7 +575,7 @@ fn inspect_writes_json_by_its_schema() {
             .as_array()
             .unwrap()
             .len(),
-        17
+        18
     );
     let kept = folder.path().join("one.json");
     let output = run(&["inspect", source, &log, "--json", kept.to_str().unwrap()]);

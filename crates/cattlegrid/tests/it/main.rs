@@ -6,6 +6,7 @@
 )]
 
 mod browser;
+mod campaigns;
 mod cli;
 mod determinism;
 mod follow;

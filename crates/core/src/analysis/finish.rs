@@ -12,6 +12,9 @@ use super::Analysis;
 use super::lock;
 use super::parse::table_of;
 use super::sample::Sample;
+use crate::campaigns::Campaign;
+use crate::campaigns::Campaigns;
+use crate::campaigns::Finder;
 use crate::detectors::SPECS;
 use crate::detectors::inspect_shape;
 use crate::detectors::shape_values;
@@ -26,6 +29,8 @@ use crate::profile::BIN_SECONDS;
 use crate::profile::Profile;
 use crate::report::Band;
 use crate::report::CURVE_STEPS;
+use crate::report::CampaignBefore;
+use crate::report::CampaignReport;
 use crate::report::HostReport;
 use crate::report::Inspection;
 use crate::report::Report;
@@ -72,10 +77,21 @@ pub(super) fn report(analysis: &Analysis) -> Report {
         true => host_names(&analysis.hosts, &sites),
         false => BTreeMap::new(),
     };
+    let agents = agents.into_index();
+    let campaigns = Finder {
+        tables: &analysis.tables,
+        clock: &clock,
+        sites: &sites,
+        knowledge: &analysis.knowledge,
+        agents: &agents,
+        settings: &analysis.settings,
+    }
+    .find();
     let court = Court {
         settings: &analysis.settings,
         knowledge: &analysis.knowledge,
-        agents: &agents.into_index(),
+        agents: &agents,
+        campaigns: &campaigns,
         sites: &sites,
         clock: &clock,
         tokens: &analysis.tokens,
@@ -96,27 +112,35 @@ pub(super) fn report(analysis: &Analysis) -> Report {
     for part in parts {
         part.add_to(&mut report, &mut whole);
     }
-    report.hosts = whole.hosts.into_values().collect();
-    let hosts = &mut report.hosts;
-    hosts.sort_by(|a, b| {
-        let by_requests = b.requests.cmp(&a.requests);
-        by_requests.then_with(|| a.host.cmp(&b.host))
-    });
+    report.hosts = sorted_hosts(whole.hosts);
+    report.campaigns = court.describe_campaigns(&sample);
     let bands = whole.bands.into_iter().collect();
     report.paths = sample.paths(&bands, first, report.all().pages);
+    if let Some(inspection) = &mut report.inspection {
+        inspection.lines = analysis.examples.clone();
+    }
+    report.sources = sorted_sources(whole.sources);
+    report
+}
+
+fn sorted_sources(mut sources: Vec<(Source, SourceReport)>) -> Vec<SourceReport> {
     // Two sources may print alike; their kinds and values never do.
-    let mut sources = whole.sources;
     sources.par_sort_unstable_by(|(source_a, a), (source_b, b)| {
         b.requests
             .cmp(&a.requests)
             .then_with(|| a.source.cmp(&b.source))
             .then_with(|| source_a.cmp(source_b))
     });
-    if let Some(inspection) = &mut report.inspection {
-        inspection.lines = analysis.examples.clone();
-    }
-    report.sources = sources.into_iter().map(|(_, report)| report).collect();
-    report
+    sources.into_iter().map(|(_, report)| report).collect()
+}
+
+fn sorted_hosts(hosts: BTreeMap<u16, HostReport>) -> Vec<HostReport> {
+    let mut hosts: Vec<HostReport> = hosts.into_values().collect();
+    hosts.sort_by(|a, b| {
+        let by_requests = b.requests.cmp(&a.requests);
+        by_requests.then_with(|| a.host.cmp(&b.host))
+    });
+    hosts
 }
 
 /// What can be said of the log without judging anybody. Gives the times of its first and last request.
@@ -253,6 +277,9 @@ impl Part {
     }
 }
 
+/// Agents of a campaign that are listed.
+const AGENTS_MAX: usize = 20;
+
 /// Requests from which a source has a curve.
 const CURVE_REQUESTS_MIN: u64 = 20;
 
@@ -261,6 +288,7 @@ struct Court<'a> {
     settings: &'a Settings,
     knowledge: &'a Knowledge,
     agents: &'a AgentIndex,
+    campaigns: &'a Campaigns,
     sites: &'a BTreeMap<Window, Site>,
     clock: &'a Clock,
     tokens: &'a BTreeMap<u64, Box<[u8]>>,
@@ -321,6 +349,7 @@ impl Court<'_> {
             source,
             model: self.settings.model.as_deref(),
             scratch,
+            campaign: self.campaigns.membership(source, window),
         }
     }
 
@@ -430,8 +459,12 @@ impl Court<'_> {
             || (verdict.class != Class::User && has_evidence);
         let is_focus = self.focus == Some(source);
         if is_listed || is_focus {
+            let mut numbers = trials
+                .iter()
+                .filter_map(|trial| self.campaigns.number(source, trial.window));
             let described = SourceReport {
                 mixed,
+                campaign: numbers.next_back().map(|number| number as usize),
                 curve: self.curve(&part.busy, totals.requests),
                 robot: robot.map(|robot| self.describe_robot(robot)),
                 ..self.describe(source, trials, decisive, totals)
@@ -507,6 +540,7 @@ impl Court<'_> {
             decided_by: verdict.decided_by,
             evidence: verdict.evidence,
             mixed: false,
+            campaign: None,
             cause: verdict.cause,
             windows,
             robot: None,
@@ -592,6 +626,97 @@ impl Court<'_> {
             errors: shape.correlation.errors,
             counts,
         })
+    }
+
+    /// The stories of all campaigns.
+    fn describe_campaigns(&self, sample: &Sample) -> Vec<CampaignReport> {
+        let all = &self.campaigns.all;
+        let paths = sample.paths_of(all.len(), |source, time| {
+            let (number, _) = self.clock.place(time);
+            // Hosts are not told apart in the sample.
+            let window = Window::new(number, 0);
+            self.campaigns.number(source, window).map(|at| at as usize)
+        });
+        all.iter()
+            .zip(paths)
+            .map(|(campaign, paths)| CampaignReport {
+                paths,
+                before: self.before(campaign),
+                ..self.describe_campaign(campaign)
+            })
+            .collect()
+    }
+
+    fn describe_campaign(&self, campaign: &Campaign) -> CampaignReport {
+        let (start, end) = self.clock.span(campaign.window);
+        let (profile, verdict) = (&campaign.profile, &campaign.verdict);
+        let all = self.campaigns.requests[&campaign.window].max(1);
+        let text = |agent: u32| self.agents.text(agent).map_or_else(String::new, printable);
+        let mut members: Vec<String> = campaign
+            .members
+            .iter()
+            .map(|source| self.name(*source))
+            .collect();
+        if self.settings.pseudonyms.is_some() {
+            members.sort_unstable();
+        }
+        CampaignReport {
+            how: campaign.how.name(),
+            start,
+            end,
+            host: self.host(campaign.window),
+            members,
+            networks: campaign.networks,
+            agents: campaign
+                .agents
+                .iter()
+                .take(AGENTS_MAX)
+                .map(|(agent, sources)| (text(*agent), *sources))
+                .collect(),
+            requests: u64::from(profile.requests),
+            pages: u64::from(profile.pages),
+            distinct_pages: profile.distinct_pages.count(),
+            bytes: profile.bytes,
+            share: f64::from(profile.requests) / all as f64,
+            first_seen: profile.first_seen,
+            last_seen: profile.last_seen,
+            kind: verdict.kind,
+            confidence: verdict.confidence(),
+            decibans: verdict.decibans,
+            evidence: verdict.evidence.clone(),
+            at_once: campaign.at_once,
+            series: profile.bins.dense(self.clock.bins as usize),
+            paths: Vec::new(),
+            before: None,
+        }
+    }
+
+    /// The campaign of the window before that has most members in common, or the same main agent where none has any.
+    fn before(&self, campaign: &Campaign) -> Option<CampaignBefore> {
+        let number = campaign.window.number().checked_sub(1)?;
+        let window = Window::new(number, campaign.window.host());
+        let all = self.campaigns.all.iter().enumerate();
+        let earlier = all.filter(|(_, other)| other.window == window);
+        let kept = |other: &Campaign| {
+            let is_there = |source: &&Source| other.members.binary_search(source).is_ok();
+            campaign.members.iter().filter(is_there).count()
+        };
+        let same_agent = |other: &Campaign| {
+            let top = |campaign: &Campaign| campaign.agents.first().map(|(agent, _)| *agent);
+            other.how == campaign.how && top(other).is_some() && top(other) == top(campaign)
+        };
+        earlier
+            .map(|(number, other)| (kept(other), same_agent(other), number, other))
+            .filter(|(kept, same_agent, _, _)| *kept > 0 || *same_agent)
+            .max_by_key(|(kept, same_agent, number, _)| {
+                (*kept, *same_agent, std::cmp::Reverse(*number))
+            })
+            .map(|(kept, _, number, other)| CampaignBefore {
+                number,
+                members: other.members.len(),
+                kept,
+                requests: u64::from(other.profile.requests),
+            })
     }
 
     fn host(&self, window: Window) -> Option<Arc<str>> {

@@ -17,6 +17,8 @@ use crate::text::printable;
 const SAMPLE: usize = 8192;
 /// Bytes of a path that are kept.
 const PATH_BYTES_MAX: usize = 120;
+/// Paths of a campaign in a report.
+const CAMPAIGN_PATHS_MAX: usize = 10;
 /// Paths in a report.
 const PATHS_MAX: usize = 50;
 
@@ -117,6 +119,30 @@ impl Sample {
             by_table[table(source)].push(source);
         }
         by_table
+    }
+
+    /// The paths that each of some campaigns asks for most, with their page requests in the sample.
+    pub(super) fn paths_of(
+        &self,
+        campaigns: usize,
+        campaign: impl Fn(Source, u32) -> Option<usize>,
+    ) -> Vec<Vec<(String, u64)>> {
+        let mut counts: Vec<BTreeMap<&[u8], u64>> = vec![BTreeMap::new(); campaigns];
+        for entry in &self.entries {
+            if let Some(paths) =
+                campaign(entry.source, entry.time).and_then(|at| counts.get_mut(at))
+            {
+                *paths.entry(&entry.path).or_default() += entry.requests;
+            }
+        }
+        let top = |paths: BTreeMap<&[u8], u64>| {
+            let mut paths: Vec<(&[u8], u64)> = paths.into_iter().collect();
+            paths.sort_by_key(|(_, requests)| std::cmp::Reverse(*requests));
+            paths.truncate(CAMPAIGN_PATHS_MAX);
+            let name = |(path, requests)| (printable(path), requests);
+            paths.into_iter().map(name).collect()
+        };
+        counts.into_iter().map(top).collect()
     }
 
     /// The paths asked for most, by what asked for them; of requests before `first` nobody knows any more what sent them.

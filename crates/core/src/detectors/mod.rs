@@ -1,5 +1,6 @@
 //! Detectors: one file each, listed here. A detector looks at one profile and says what it sees.
 
+mod campaign_member;
 mod claimed_operator;
 mod declared_robot;
 mod fetched_robots_txt;
@@ -30,7 +31,8 @@ pub use traffic_shape::inspect_shape;
 pub use traffic_shape::shape_values;
 
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.
-pub const SPECS: [Spec; 17] = [
+pub const SPECS: [Spec; 18] = [
+    campaign_member::SPEC,
     claimed_operator::SPEC,
     declared_robot::SPEC,
     fetched_robots_txt::SPEC,
@@ -91,6 +93,8 @@ pub enum Family {
     Headers,
     /// When they come.
     Shape,
+    /// Whom it acts together with.
+    Campaign,
 }
 
 impl Family {
@@ -100,6 +104,7 @@ impl Family {
             Family::Identity => "identity",
             Family::Headers => "headers",
             Family::Shape => "shape",
+            Family::Campaign => "campaign",
         }
     }
 }

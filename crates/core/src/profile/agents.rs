@@ -26,19 +26,47 @@ impl Default for Agents {
 impl Agents {
     /// Counts one request.
     pub fn add(&mut self, agent: u32) {
+        self.add_many(agent, 1);
+    }
+
+    #[inline]
+    fn add_many(&mut self, agent: u32, requests: u32) {
         match self {
             Agents::Few(list) => match list.iter().position(|(known, _)| *known == agent) {
-                Some(at) => list[at].1 += 1,
-                None if list.len() < FEW_MAX => list.push((agent, 1)),
-                None => {
-                    let mut cells = Box::new([0; CELLS]);
-                    list.iter()
-                        .for_each(|(agent, count)| cells[*agent as usize % CELLS] += count);
-                    cells[agent as usize % CELLS] += 1;
-                    *self = Agents::Many(cells);
-                }
+                Some(at) => list[at].1 += requests,
+                None if list.len() < FEW_MAX => list.push((agent, requests)),
+                None => self.spread()[agent as usize % CELLS] += requests,
             },
-            Agents::Many(cells) => cells[agent as usize % CELLS] += 1,
+            Agents::Many(cells) => cells[agent as usize % CELLS] += requests,
+        }
+    }
+
+    /// Gives up the counts of single agents for cells.
+    fn spread(&mut self) -> &mut [u32; CELLS] {
+        if let Agents::Few(list) = self {
+            let mut cells = Box::new([0; CELLS]);
+            list.iter()
+                .for_each(|(agent, count)| cells[*agent as usize % CELLS] += count);
+            *self = Agents::Many(cells);
+        }
+        match self {
+            Agents::Many(cells) => cells,
+            Agents::Few(_) => unreachable!("it was just made many"),
+        }
+    }
+
+    /// Adds all requests of another source.
+    pub fn absorb(&mut self, other: &Agents) {
+        match other {
+            Agents::Few(list) => list
+                .iter()
+                .for_each(|(agent, count)| self.add_many(*agent, *count)),
+            Agents::Many(cells) => {
+                let mine = self.spread();
+                for (mine, theirs) in mine.iter_mut().zip(cells.iter()) {
+                    *mine += theirs;
+                }
+            }
         }
     }
 

@@ -47,6 +47,19 @@ impl Bins {
         }
     }
 
+    /// Adds all requests of another series of the same length.
+    pub fn absorb(&mut self, other: &Bins, length: usize) {
+        if !matches!(self, Bins::Words(_)) {
+            *self = Bins::Words(self.dense(length).into());
+        }
+        if let Bins::Words(counts) = self {
+            other.for_each(|bin, count| {
+                let mine = &mut counts[usize::from(bin)];
+                *mine = mine.saturating_add(count);
+            });
+        }
+    }
+
     /// The whole series.
     pub fn dense(&self, length: usize) -> Vec<u32> {
         match self {

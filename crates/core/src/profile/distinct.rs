@@ -67,6 +67,14 @@ impl Distinct {
         }
     }
 
+    /// All hashes, where they are few enough to be kept.
+    pub fn few(&self) -> Option<&[u32]> {
+        match self {
+            Distinct::Few(values) => Some(values),
+            Distinct::Many(_) => None,
+        }
+    }
+
     /// Forgets everything, keeping the memory for the next use.
     pub fn clear(&mut self) {
         match self {

@@ -132,6 +132,22 @@ struct Trail {
 }
 
 impl Seldom {
+    fn absorb(&mut self, other: &Seldom) {
+        let (mine, theirs) = (&mut self.listings, other.listings);
+        if theirs.all > 0 {
+            mine.host = match mine.all {
+                0 => theirs.host,
+                _ => mine.host.min(theirs.host),
+            };
+        }
+        mine.all = mine.all.saturating_add(theirs.all);
+        mine.own = mine.own.saturating_add(theirs.own);
+        let (mine, theirs) = (&mut self.sessions, &other.sessions);
+        mine.logged = mine.logged.saturating_add(theirs.logged);
+        mine.empty = mine.empty.saturating_add(theirs.empty);
+        mine.distinct.absorb(&theirs.distinct);
+    }
+
     fn observe(&mut self, record: &Record) {
         if record.has(flag::REFERRER_LISTING) {
             let listings = &mut self.listings;
@@ -178,6 +194,55 @@ impl Profile {
         self.observe_agent(record);
         if record.has(flag::PAGE) {
             self.observe_page(record, stream);
+        }
+    }
+
+    /// Adds another source, for a group that is judged as one. Steps from page to page stay steps of one source.
+    pub fn absorb(&mut self, other: &Profile, bins: usize) {
+        if self.requests == 0 {
+            (self.first_seen, self.last_seen) = (other.first_seen, other.last_seen);
+        }
+        self.first_seen = self.first_seen.min(other.first_seen);
+        self.last_seen = self.last_seen.max(other.last_seen);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        let sums = [
+            (&mut self.requests, other.requests),
+            (&mut self.pages, other.pages),
+            (&mut self.page_errors, other.page_errors),
+            (&mut self.queries, other.queries),
+            (&mut self.assets, other.assets),
+            (&mut self.assets_of_pages, other.assets_of_pages),
+            (&mut self.took, other.took),
+            (&mut self.forbidden, other.forbidden),
+            (&mut self.referrers, other.referrers),
+            (&mut self.referrers_empty, other.referrers_empty),
+            (&mut self.referrers_link, other.referrers_link),
+            (&mut self.agents_logged, other.agents_logged),
+            (&mut self.agents_empty, other.agents_empty),
+            (&mut self.browsers, other.browsers),
+            (&mut self.declared, other.declared),
+            (&mut self.declared_automated, other.declared_automated),
+            (&mut self.named_pairs.all, other.named_pairs.all),
+            (&mut self.named_pairs.ascending, other.named_pairs.ascending),
+            (&mut self.numbered_pairs.all, other.numbered_pairs.all),
+            (
+                &mut self.numbered_pairs.ascending,
+                other.numbered_pairs.ascending,
+            ),
+        ];
+        for (mine, theirs) in sums {
+            *mine = mine.saturating_add(theirs);
+        }
+        self.robots = self.robots.saturating_add(other.robots);
+        self.robot = match (self.robot, other.robot) {
+            (0, robot) | (robot, 0) => robot,
+            (mine, theirs) => mine.min(theirs),
+        };
+        self.distinct_pages.absorb(&other.distinct_pages);
+        self.agents.absorb(&other.agents);
+        self.bins.absorb(&other.bins, bins);
+        if let Some(seldom) = &other.seldom {
+            self.seldom.get_or_insert_default().absorb(seldom);
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// Modules of the crate, lowest first: a module uses only those above it.
-const LAYERS: [&str; 17] = [
+const LAYERS: [&str; 18] = [
     "text",
     "request",
     "networks",
@@ -22,6 +22,7 @@ const LAYERS: [&str; 17] = [
     "verdict",
     "report",
     "settings",
+    "campaigns",
     "analysis",
 ];
 

@@ -1,0 +1,213 @@
+//! Sources that crawl as one: fleets, rotating addresses, campaigns by their times; and readers, who are none.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use crate::file;
+use crate::report;
+use crate::run;
+use crate::stdout;
+use crate::write;
+
+const COMMON: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36";
+const SELDOM: &str =
+    "Mozilla/5.0 (Windows NT 6.1; Win64; x64; rv:115.0) Gecko/20100101 Firefox/115.0";
+const ODD: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/117.0.5938.92 Safari/537.36";
+
+/// Seconds of the simulated time.
+const SPAN: usize = 4 * 86_400;
+
+/// Lines with their times, in any order.
+#[derive(Default)]
+struct Log(Vec<(usize, String)>);
+
+impl Log {
+    fn add(&mut self, second: usize, source: &str, target: &str, referrer: &str, agent: &str) {
+        let (day, of_day) = (1 + second / 86_400, second % 86_400);
+        let (hour, minute, left) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+        self.0.push((
+            second,
+            format!(
+                "{source} - - [{day:02}/Jan/2030:{hour:02}:{minute:02}:{left:02} +0000] \"GET {target} HTTP/1.1\" 200 900 \"{referrer}\" \"{agent}\""
+            ),
+        ));
+    }
+
+    /// A reader: some visits, popular stories, all parts of each page.
+    fn reader(&mut self, source: &str, agent: &str, number: usize) {
+        for page in 0..3 + number % 5 {
+            let second = (number * 7919 + page * 61) % (SPAN - 86_400) + number % 3 * 28_800;
+            let story = (number * 31 + page * 17) % 97 * ((number + page) % 7) / 6;
+            let target = format!("/story/{story}");
+            self.add(second, source, &target, "https://site.example/", agent);
+            let page = format!("https://site.example{target}");
+            for part in ["/style.css", "/app.js", "/photo.jpg"] {
+                self.add(second + 1, source, part, &page, agent);
+            }
+        }
+    }
+
+    /// A member of a fleet: a few pages that no other member asks for, at any hour.
+    fn member(&mut self, source: &str, agent: &str, number: usize) {
+        for page in 0..6 {
+            let second = (number * 104_729 + page * 57_607) % SPAN;
+            let target = format!("/story/{}", 1000 + number * 6 + page);
+            self.add(second, source, &target, "-", agent);
+        }
+    }
+
+    fn readers(&mut self) {
+        for number in 0..600 {
+            let source = format!("192.0.{}.{}", 2 + number / 250, number % 250);
+            self.reader(
+                &source,
+                if number % 9 == 0 { SELDOM } else { COMMON },
+                number,
+            );
+        }
+    }
+
+    fn text(mut self) -> String {
+        self.0.sort();
+        self.0.iter().fold(String::new(), |mut text, (_, line)| {
+            let _ = writeln!(text, "{line}");
+            text
+        })
+    }
+}
+
+fn campaigns(json: &Value) -> &Vec<Value> {
+    json["campaigns"].as_array().unwrap()
+}
+
+fn with_fleet() -> String {
+    let mut log = Log::default();
+    log.readers();
+    for number in 0..300 {
+        let source = format!("198.51.{}.{}", 100 + number / 200, number % 200);
+        log.member(&source, ODD, number);
+    }
+    log.text()
+}
+
+#[test]
+fn readers_are_no_fleet() {
+    let mut log = Log::default();
+    log.readers();
+    let (_folder, path) = file(log.text().as_bytes());
+    let json = report(&["--min-requests", "1", &path]);
+    assert_eq!(campaigns(&json).len(), 0, "{:#}", json["campaigns"]);
+}
+
+#[test]
+fn a_fleet_with_an_odd_agent_is_one_campaign_and_nobody_else_belongs_to_it() {
+    let (folder, path) = file(with_fleet().as_bytes());
+    let page = folder.path().join("page.html");
+    let json = report(&[
+        "--min-requests",
+        "1",
+        "--html",
+        page.to_str().unwrap(),
+        &path,
+    ]);
+    let [campaign] = campaigns(&json).as_slice() else {
+        panic!("one campaign expected, found {:#}", json["campaigns"]);
+    };
+    let sources = campaign["sources"].as_array().unwrap();
+    assert_eq!(sources.len(), 300);
+    let is_member = |source: &Value| source.as_str().unwrap().starts_with("198.51.");
+    assert!(sources.iter().all(is_member));
+    assert_eq!(
+        (&campaign["how"], &campaign["kind"], &campaign["requests"]),
+        (
+            &Value::from("agent"),
+            &Value::from("masquerading"),
+            &Value::from(1800)
+        )
+    );
+    let reasons: Vec<&str> = campaign["evidence"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|item| item["detector"].as_str())
+        .collect();
+    for reason in ["no_page_parts", "divided_pages", "alike_members"] {
+        assert!(reasons.contains(&reason), "{reasons:?}");
+    }
+    for source in json["sources"].as_array().unwrap() {
+        let expected = if is_member(&source["source"]) {
+            "crawler"
+        } else {
+            "user"
+        };
+        assert_ne!(
+            source["class"] == "crawler",
+            expected == "user",
+            "{source:#}"
+        );
+    }
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(html.contains("300 sources in") && html.contains("<polyline"));
+    let text = stdout(&run(&["analyze", &path]));
+    assert!(
+        text.contains("Campaigns: sources that crawl as one (1 of 1)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn campaigns_are_the_same_whatever_the_threads_and_the_order_of_files() {
+    let text = with_fleet();
+    let lines: Vec<&str> = text.lines().collect();
+    let folder = tempfile::TempDir::new().unwrap();
+    let halves: Vec<String> = lines
+        .chunks(lines.len() / 2 + 1)
+        .enumerate()
+        .map(|(number, half)| {
+            let name = format!("access.log.{number}");
+            write(folder.path(), &name, (half.join("\n") + "\n").as_bytes())
+        })
+        .collect();
+    let once = report(&["--threads", "1", &halves[0], &halves[1]]);
+    let turned = report(&["--threads", "2", &halves[1], &halves[0]]);
+    assert_eq!(once["campaigns"], turned["campaigns"]);
+    assert_eq!(campaigns(&once).len(), 1);
+}
+
+#[test]
+fn sources_that_come_at_the_same_odd_times_are_one_campaign() {
+    let mut log = Log::default();
+    log.readers();
+    // Bursts that no clock and no crowd explains, from five addresses at once, each with browsers' agents of its own.
+    let mut state = 7_usize;
+    for burst in 0..60 {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let start = (state >> 33) % (SPAN - 3600);
+        for robot in 0..5 {
+            for page in 0..20 + burst % 30 {
+                let target = format!("/archive/{}", robot * 100_000 + burst * 100 + page);
+                let agent = format!(
+                    "Mozilla/5.0 (X11; Linux x86_64; rv:12{robot}.0) Gecko/20100101 Firefox/12{robot}.0"
+                );
+                log.add(
+                    start + page * 61 % 1700 + robot,
+                    &format!("203.0.113.{}", 10 + robot),
+                    &target,
+                    "-",
+                    &agent,
+                );
+            }
+        }
+    }
+    let (_folder, path) = file(log.text().as_bytes());
+    let json = report(&[&path]);
+    let found = campaigns(&json)
+        .iter()
+        .find(|campaign| campaign["how"] == "times");
+    let campaign = found.unwrap_or_else(|| panic!("none by times in {:#}", json["campaigns"]));
+    assert_eq!(campaign["sources"].as_array().unwrap().len(), 5);
+    assert_eq!(campaign["agents"].as_array().unwrap().len(), 5);
+}

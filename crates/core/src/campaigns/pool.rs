@@ -1,0 +1,320 @@
+//! Many sources added up, and what shows only in all of them.
+
+use crate::evidence::Toward;
+use crate::profile::Distinct;
+use crate::profile::Profile;
+use crate::request::Source;
+use crate::verdict::Evidence;
+
+/// Counters of the sketch that tells how often pages meet: its error is a quarter.
+const COUNTERS: usize = 32;
+
+/// The sum of some sources in one window.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pool {
+    /// All requests together, as if of one source.
+    pub(super) profile: Profile,
+    pub(super) sums: Sums,
+}
+
+/// What is summed up beside the profile; small enough to be kept of everybody.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sums {
+    pub(super) sources: u32,
+    /// Sources with two pages or more, and of these the ones that loaded a part of one, or followed a link.
+    readers: u32,
+    loaders: u32,
+    followers: u32,
+    /// Requests, and their squares: how alike the sources are in volume.
+    requests: f64,
+    squares: f64,
+    /// Busy half hours of all sources.
+    pub(super) busy: u64,
+    /// Pages of sources that have few, each counted once for a source.
+    pages: f64,
+    counters: [i64; COUNTERS],
+    networks: Distinct,
+}
+
+/// Pages of a source from which its habits show.
+const PAGES_MIN: u32 = 2;
+
+impl Sums {
+    pub(super) fn add(&mut self, source: Source, profile: &Profile) {
+        self.sources += 1;
+        if profile.pages >= PAGES_MIN {
+            self.readers += 1;
+            self.loaders += u32::from(loads_parts(profile));
+            self.followers += u32::from(profile.referrers_link > 0);
+        }
+        let requests = f64::from(profile.requests);
+        self.requests += requests;
+        self.squares += requests * requests;
+        profile.bins.for_each(|_, _| self.busy += 1);
+        let value = source.network().unwrap_or(source).value;
+        self.networks
+            .insert((value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32);
+        for page in profile.distinct_pages.few().unwrap_or_default() {
+            self.pages += 1.0;
+            let signs = page.wrapping_mul(0x85eb_ca6b) ^ page >> 15;
+            for (at, counter) in self.counters.iter_mut().enumerate() {
+                *counter += i64::from(signs >> at & 1) * 2 - 1;
+            }
+        }
+    }
+
+    pub(super) fn absorb(&mut self, other: &Sums) {
+        self.sources += other.sources;
+        self.readers += other.readers;
+        self.loaders += other.loaders;
+        self.followers += other.followers;
+        self.requests += other.requests;
+        self.squares += other.squares;
+        self.busy += other.busy;
+        self.pages += other.pages;
+        for (mine, theirs) in self.counters.iter_mut().zip(other.counters) {
+            *mine += theirs;
+        }
+        self.networks.absorb(&other.networks);
+    }
+
+    /// All others, where `self` is everybody.
+    fn without(&self, part: &Sums) -> Sums {
+        let mut others = Sums {
+            sources: self.sources - part.sources,
+            readers: self.readers - part.readers,
+            loaders: self.loaders - part.loaders,
+            followers: self.followers - part.followers,
+            requests: self.requests - part.requests,
+            squares: self.squares - part.squares,
+            busy: self.busy - part.busy,
+            pages: self.pages - part.pages,
+            ..Sums::default()
+        };
+        let pairs = self.counters.iter().zip(part.counters);
+        for (other, (all, part)) in others.counters.iter_mut().zip(pairs) {
+            *other = all - part;
+        }
+        others
+    }
+
+    pub(super) fn networks(&self) -> u64 {
+        self.networks.count()
+    }
+
+    /// How likely two pages of two sources are the same (Alon, Matias and Szegedy 1996).
+    fn meeting(&self) -> f64 {
+        let squares: f64 = self.counters.iter().map(|sum| (*sum as f64).powi(2)).sum();
+        let pairs = self.pages * (self.pages - 1.0);
+        if pairs <= 0.0 {
+            return 0.0;
+        }
+        ((squares / COUNTERS as f64 - self.pages) / pairs).max(0.0)
+    }
+
+    /// Deviation of the volumes over their mean.
+    fn spread(&self) -> f64 {
+        let n = f64::from(self.sources).max(1.0);
+        let mean = self.requests / n;
+        (self.squares / n - mean * mean).max(0.0).sqrt() / mean.max(1e-9)
+    }
+
+    /// What shows in all of them together, against everybody else.
+    pub(super) fn evidence(&self, everybody: &Sums) -> Vec<Evidence> {
+        let others = everybody.without(self);
+        let found = [
+            self.no_page_parts(&others),
+            self.no_links(&others),
+            self.divided_pages(&others),
+            self.alike_members(),
+        ];
+        found.into_iter().flatten().collect()
+    }
+
+    /// How likely a page of one is a page of the other, against what two of all others have in common. `None` where there are too few
+    /// pages to tell.
+    pub(super) fn pages_in_common(&self, other: &Sums, everybody: &Sums) -> Option<f64> {
+        let usual = everybody.meeting();
+        if usual * self.pages.min(other.pages) < 10.0 {
+            return None;
+        }
+        let products = self.counters.iter().zip(other.counters);
+        let both: f64 = products.map(|(a, b)| *a as f64 * b as f64).sum::<f64>() / COUNTERS as f64;
+        Some((both / (self.pages * other.pages) / usual).max(0.0))
+    }
+
+    /// Requests of a source, on average.
+    pub(super) fn mean(&self) -> f64 {
+        self.requests / f64::from(self.sources).max(1.0)
+    }
+
+    /// True where two groups behave alike: as busy, and as willing to load parts of pages and to follow links.
+    pub(super) fn is_like(&self, other: &Sums) -> bool {
+        let near = |a: f64, b: f64| (a - b).abs() <= 0.25 * a.max(b);
+        let same = |mine: u32, theirs: u32| {
+            (share(mine, self.readers) - share(theirs, other.readers)).abs() < 0.05
+        };
+        near(self.mean(), other.mean())
+            && same(self.loaders, other.loaders)
+            && same(self.followers, other.followers)
+    }
+
+    fn no_page_parts(&self, others: &Sums) -> Option<Evidence> {
+        let usual = share(others.loaders, others.readers);
+        let here = share(self.loaders, self.readers);
+        if self.readers < READERS_MIN || others.readers < READERS_MIN || usual < 0.3 {
+            return None;
+        }
+        let values = [("share", here), ("share_of_others", usual)];
+        match here {
+            _ if here < 0.02 => Some(toward_crawler(
+                "no_page_parts",
+                10.0,
+                format!(
+                    "{} of {} sources with two pages or more loaded any style sheet, script or picture of a page; of all others {} did",
+                    few(self.loaders),
+                    self.readers,
+                    percent(usual)
+                ),
+                &values,
+            )),
+            _ if here > usual / 2.0 => Some(toward_people(
+                "no_page_parts",
+                -10.0,
+                format!(
+                    "{} of its sources load what belongs to their pages",
+                    percent(here)
+                ),
+                &values,
+            )),
+            _ => None,
+        }
+    }
+
+    fn no_links(&self, others: &Sums) -> Option<Evidence> {
+        let usual = share(others.followers, others.readers);
+        let here = share(self.followers, self.readers);
+        if self.readers < READERS_MIN || others.readers < READERS_MIN || usual < 0.3 {
+            return None;
+        }
+        let values = [("share", here), ("share_of_others", usual)];
+        match here {
+            _ if here < 0.02 => Some(toward_crawler(
+                "no_links",
+                6.0,
+                format!(
+                    "{} of {} sources came to a page by a link; of all others {} did",
+                    few(self.followers),
+                    self.readers,
+                    percent(usual)
+                ),
+                &values,
+            )),
+            _ if here > usual / 2.0 => Some(toward_people(
+                "no_links",
+                -6.0,
+                format!("{} of its sources follow links", percent(here)),
+                &values,
+            )),
+            _ => None,
+        }
+    }
+
+    fn divided_pages(&self, others: &Sums) -> Option<Evidence> {
+        let (usual, here) = (others.meeting(), self.meeting());
+        // With people's taste so many pages of a source would be another's, too.
+        if usual * self.pages < 10.0 || others.pages < 100.0 {
+            return None;
+        }
+        let values = [("meeting", here), ("meeting_of_others", usual)];
+        if here < 0.1 * usual {
+            return Some(toward_crawler(
+                "divided_pages",
+                8.0,
+                format!(
+                    "pages are divided between the sources: two of them ask for the same page {} as often as two others do",
+                    percent(here / usual)
+                ),
+                &values,
+            ));
+        }
+        (here > 0.5 * usual).then(|| {
+            toward_people(
+                "divided_pages",
+                -4.0,
+                "its sources like the same pages as all others do".to_owned(),
+                &values,
+            )
+        })
+    }
+
+    fn alike_members(&self) -> Option<Evidence> {
+        let spread = self.spread();
+        let mean = self.mean();
+        (self.sources >= 20 && mean >= 3.0 && spread < 0.5).then(|| {
+            toward_crawler(
+                "alike_members",
+                5.0,
+                format!(
+                    "its sources all send about as much: {mean:.0} requests, give or take {:.0}",
+                    spread * mean
+                ),
+                &[("mean", mean), ("spread", spread)],
+            )
+        })
+    }
+}
+
+/// Sources with pages from which shares say something.
+const READERS_MIN: u32 = 10;
+
+/// True for a source that loaded what belongs to a page.
+pub(super) fn loads_parts(profile: &Profile) -> bool {
+    // What is kept from an earlier visit is not loaded again.
+    profile.assets_of_pages > 0 || profile.assets * 3 >= profile.pages.max(1)
+}
+
+fn share(part: u32, whole: u32) -> f64 {
+    f64::from(part) / f64::from(whole.max(1))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+fn few(number: u32) -> String {
+    match number {
+        0 => "none".to_owned(),
+        number => number.to_string(),
+    }
+}
+
+fn toward_crawler(
+    detector: &'static str,
+    weight: f64,
+    why: String,
+    values: &[(&'static str, f64)],
+) -> Evidence {
+    Evidence {
+        detector,
+        toward: Toward::Crawler,
+        weight,
+        why,
+        values: values.to_vec(),
+    }
+}
+
+fn toward_people(
+    detector: &'static str,
+    weight: f64,
+    why: String,
+    values: &[(&'static str, f64)],
+) -> Evidence {
+    Evidence {
+        detector,
+        toward: Toward::User,
+        weight,
+        why,
+        values: values.to_vec(),
+    }
+}

@@ -1,0 +1,360 @@
+//! The stories of campaigns: who crawls together, how much, when, what, and why we think so.
+
+use std::fmt::Write as _;
+
+use cattlegrid_core::Report;
+use cattlegrid_core::report::CampaignReport;
+use cattlegrid_core::text::shorten;
+use serde::Serialize;
+
+use crate::html::escape;
+use crate::json::EvidenceJson;
+use crate::json::rounded;
+use crate::json::time;
+use crate::text::TextOptions;
+use crate::words::count;
+use crate::words::minute;
+use crate::words::size;
+use crate::words::sure;
+
+/// Campaigns on the page.
+const SHOWN: usize = 50;
+/// Sources of one that the page names.
+const MEMBERS_SHOWN: usize = 200;
+/// Size of the picture of the shared series.
+const WIDTH: f64 = 480.0;
+const HEIGHT: f64 = 60.0;
+
+/// How many sources, where from, and what they share.
+fn head(campaign: &CampaignReport) -> String {
+    let networks = match campaign.networks {
+        0 | 1 => "one network".to_owned(),
+        networks => format!("{} networks", count(networks)),
+    };
+    let shared = match campaign.how {
+        "times" => "come at the same times",
+        "agent" => "share a user agent",
+        "habit" => "share a user agent, follow no links and load no parts of pages",
+        _ => "share a network",
+    };
+    let turns = if campaign.takes_turns() {
+        ", and take turns"
+    } else {
+        ""
+    };
+    format!(
+        "{} sources in {networks} that {shared}{turns}",
+        count(campaign.members.len() as u64)
+    )
+}
+
+/// How much they took, and when.
+fn volume(campaign: &CampaignReport) -> String {
+    format!(
+        "{} requests, {:.1} % of the site's; {} pages, {} of them different; {}; {} to {} UTC, {}",
+        count(campaign.requests),
+        100.0 * campaign.share,
+        count(campaign.pages),
+        count(campaign.distinct_pages),
+        size(campaign.bytes),
+        minute(campaign.first_seen),
+        minute(campaign.last_seen),
+        hours(campaign)
+    )
+}
+
+/// The hours in which half of the requests come.
+fn hours(campaign: &CampaignReport) -> String {
+    let hours = campaign.hours();
+    let all: u64 = hours.iter().sum();
+    let sum =
+        |first: usize, many: usize| (first..first + many).map(|at| hours[at % 24]).sum::<u64>();
+    // The shortest stretch, and of equals the earliest.
+    for many in 1..=24 {
+        if let Some(first) = (0..24).find(|first| sum(*first, many) * 2 >= all) {
+            return match many {
+                11..=24 => "by day and by night".to_owned(),
+                _ => format!("half of them from {first} to {} h", (first + many) % 24),
+            };
+        }
+    }
+    String::new()
+}
+
+/// What has changed since the window before.
+fn change(campaign: &CampaignReport) -> Option<String> {
+    let before = campaign.before?;
+    let change = 100.0 * (campaign.requests as f64 / before.requests.max(1) as f64 - 1.0);
+    Some(format!(
+        "in the window before: {} sources, {} of them still there; requests {change:+.0} %",
+        count(before.members as u64),
+        count(before.kept as u64)
+    ))
+}
+
+fn kind(campaign: &CampaignReport) -> &'static str {
+    campaign
+        .kind
+        .map_or("by its name alone", |kind| kind.name())
+}
+
+pub(crate) fn text(report: &Report, options: &TextOptions, page: &mut String) -> std::fmt::Result {
+    let all = &report.campaigns;
+    if all.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        page,
+        "\nCampaigns: sources that crawl as one ({} of {})",
+        count(all.len().min(options.top) as u64),
+        count(all.len() as u64)
+    )?;
+    for campaign in all.iter().take(options.top) {
+        let head = format!(
+            "  {:>10}  {}: {}, {} % sure",
+            count(campaign.requests),
+            head(campaign),
+            kind(campaign),
+            sure(campaign.confidence)
+        );
+        writeln!(page, "{}", shorten(&head, options.width))?;
+        let mut line = |text: &str| {
+            let text = shorten(text, options.width.saturating_sub(14));
+            writeln!(page, "{:14}{text}", "")
+        };
+        line(&volume(campaign))?;
+        for evidence in campaign.evidence.iter().take(3) {
+            let but = if evidence.weight < 0.0 { "but " } else { "" };
+            line(&format!("{but}{}", evidence.why))?;
+        }
+        if let Some((agent, sources)) = campaign.agents.first() {
+            let others = match campaign.agents.len() {
+                1 => String::new(),
+                agents => format!(
+                    " ({} of them; {} other agents)",
+                    count(u64::from(*sources)),
+                    agents - 1
+                ),
+            };
+            let agent = if agent.is_empty() {
+                "(no agent)"
+            } else {
+                agent
+            };
+            line(&format!("as {agent}{others}"))?;
+        }
+        if let Some(change) = change(campaign) {
+            line(&change)?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn html(report: &Report, page: &mut String) -> std::fmt::Result {
+    let all = &report.campaigns;
+    if all.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        page,
+        "<h2 id=\"campaigns\">Campaigns</h2><p class=\"soft\">Sources that crawl as one: each alone may send too little to be told. The picture shows the requests of all of them together.</p>"
+    )?;
+    for campaign in all.iter().take(SHOWN) {
+        story(campaign, page)?;
+    }
+    if all.len() > SHOWN {
+        writeln!(
+            page,
+            "<p class=\"soft\">{} more in the JSON report.</p>",
+            count((all.len() - SHOWN) as u64)
+        )?;
+    }
+    Ok(())
+}
+
+fn story(campaign: &CampaignReport, page: &mut String) -> std::fmt::Result {
+    writeln!(
+        page,
+        "<div class=\"card campaign\" style=\"--band:var(--{})\"><p><strong>{}</strong>, {}, {} % sure{}</p>",
+        campaign.kind.map_or("unproven", |kind| kind.name()),
+        head(campaign),
+        kind(campaign),
+        sure(campaign.confidence),
+        campaign
+            .host
+            .as_ref()
+            .map_or_else(String::new, |host| format!(", on {}", escape(host)))
+    )?;
+    picture(campaign, page)?;
+    writeln!(page, "<p class=\"soft\">{}</p><ul>", volume(campaign))?;
+    for evidence in &campaign.evidence {
+        writeln!(
+            page,
+            "<li>{} <span class=\"soft\">{:+.0} dB</span></li>",
+            escape(&evidence.why),
+            evidence.weight
+        )?;
+    }
+    if let Some(change) = change(campaign) {
+        writeln!(page, "<li>{change}</li>")?;
+    }
+    writeln!(page, "</ul>")?;
+    folded(
+        "agents",
+        campaign
+            .agents
+            .iter()
+            .map(|(agent, sources)| format!("{} ({})", agent, count(u64::from(*sources)))),
+        campaign.agents.len(),
+        page,
+    )?;
+    folded(
+        "pages",
+        campaign.paths.iter().map(|(path, _)| path.clone()),
+        campaign.paths.len(),
+        page,
+    )?;
+    folded(
+        "sources",
+        campaign.members.iter().cloned(),
+        campaign.members.len(),
+        page,
+    )?;
+    writeln!(page, "</div>")
+}
+
+/// A list that opens when asked for.
+fn folded(
+    what: &str,
+    items: impl Iterator<Item = String>,
+    many: usize,
+    page: &mut String,
+) -> std::fmt::Result {
+    if many == 0 {
+        return Ok(());
+    }
+    let shown: Vec<String> = items
+        .take(MEMBERS_SHOWN)
+        .map(|item| escape(&item))
+        .collect();
+    let more = many.saturating_sub(MEMBERS_SHOWN);
+    let rest = if more > 0 {
+        format!(" and {} more", count(more as u64))
+    } else {
+        String::new()
+    };
+    writeln!(
+        page,
+        "<details><summary>{} {what}</summary><p class=\"path\">{}{rest}</p></details>",
+        count(many as u64),
+        shown.join(", ")
+    )
+}
+
+/// Requests of all sources together in each half hour.
+fn picture(campaign: &CampaignReport, page: &mut String) -> std::fmt::Result {
+    let most = campaign.series.iter().copied().max().unwrap_or(0).max(1);
+    let step = WIDTH / campaign.series.len().max(1) as f64;
+    write!(
+        page,
+        "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"100%\" height=\"{HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"requests of all its sources in each half hour, at most {most}\"><polyline fill=\"none\" stroke=\"var(--band)\" stroke-width=\"1\" vector-effect=\"non-scaling-stroke\" points=\""
+    )?;
+    for (at, requests) in campaign.series.iter().enumerate() {
+        write!(
+            page,
+            "{:.1},{:.1} ",
+            at as f64 * step,
+            HEIGHT - 1.0 - f64::from(*requests) / f64::from(most) * (HEIGHT - 2.0)
+        )?;
+    }
+    writeln!(page, "\"/></svg>")
+}
+
+#[derive(Serialize)]
+pub(crate) struct CampaignJson<'a> {
+    how: &'static str,
+    start: String,
+    end: String,
+    host: Option<&'a str>,
+    kind: Option<&'static str>,
+    confidence: f64,
+    decibans: f64,
+    sources: &'a [String],
+    networks: u64,
+    agents: Vec<AgentJson<'a>>,
+    requests: u64,
+    pages: u64,
+    distinct_pages: u64,
+    bytes: u64,
+    share: f64,
+    first_seen: String,
+    last_seen: String,
+    busy_at_once: f64,
+    takes_turns: bool,
+    hours: [u64; 24],
+    series: &'a [u32],
+    paths: Vec<&'a str>,
+    evidence: Vec<EvidenceJson<'a>>,
+    before: Option<BeforeJson>,
+}
+
+#[derive(Serialize)]
+struct AgentJson<'a> {
+    agent: &'a str,
+    sources: u32,
+}
+
+#[derive(Serialize)]
+struct BeforeJson {
+    campaign: usize,
+    sources: usize,
+    kept: usize,
+    requests: u64,
+}
+
+impl<'a> CampaignJson<'a> {
+    pub(crate) fn of(campaign: &'a CampaignReport) -> CampaignJson<'a> {
+        CampaignJson {
+            how: campaign.how,
+            start: time(campaign.start),
+            end: time(campaign.end),
+            host: campaign.host.as_deref(),
+            kind: campaign.kind.map(|kind| kind.name()),
+            confidence: rounded(campaign.confidence),
+            decibans: rounded(campaign.decibans),
+            sources: &campaign.members,
+            networks: campaign.networks,
+            agents: campaign
+                .agents
+                .iter()
+                .map(|(agent, sources)| AgentJson {
+                    agent,
+                    sources: *sources,
+                })
+                .collect(),
+            requests: campaign.requests,
+            pages: campaign.pages,
+            distinct_pages: campaign.distinct_pages,
+            bytes: campaign.bytes,
+            share: rounded(campaign.share),
+            first_seen: time(campaign.first_seen),
+            last_seen: time(campaign.last_seen),
+            busy_at_once: rounded(campaign.at_once),
+            takes_turns: campaign.takes_turns(),
+            hours: campaign.hours(),
+            series: &campaign.series,
+            paths: campaign
+                .paths
+                .iter()
+                .map(|(path, _)| path.as_str())
+                .collect(),
+            evidence: campaign.evidence.iter().map(EvidenceJson::of).collect(),
+            before: campaign.before.map(|before| BeforeJson {
+                campaign: before.number,
+                sources: before.members,
+                kept: before.kept,
+                requests: before.requests,
+            }),
+        }
+    }
+}
