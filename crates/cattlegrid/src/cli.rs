@@ -213,6 +213,10 @@ pub(crate) struct EvaluateArgs {
     /// Also learn without each value in turn, and test on a third
     #[arg(long)]
     pub(crate) leave_one_out: bool,
+    /// Test who is found to crawl together instead: worlds only; precision, recall and accuracy beside the paper's, for other orders,
+    /// jitter and volumes, too
+    #[arg(long, conflicts_with_all = ["folds", "leave_one_out"])]
+    pub(crate) campaigns: bool,
     /// Misjudged sources to list
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) hardest: usize,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use anyhow::Context;
@@ -11,12 +12,15 @@ use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::verdict::Class;
 use cattlegrid_core::verdict::Kind;
 use cattlegrid_core::verdict::Votes;
+use cattlegrid_learn::cluster::PAPER_K;
+use cattlegrid_learn::cluster::learn_k;
 use cattlegrid_learn::data::Dataset;
 use cattlegrid_learn::data::Example;
 use cattlegrid_learn::series::Scratch;
 use cattlegrid_learn::series::Shape;
 use cattlegrid_learn::series::attributes;
 use cattlegrid_worlds::World;
+use cattlegrid_worlds::world;
 use rayon::prelude::*;
 
 use crate::cli::LogArgs;
@@ -50,6 +54,8 @@ pub(crate) struct Labelled {
     /// What decides when it comes, where that is known.
     pub(crate) habit: String,
     pub(crate) values: Vec<f64>,
+    /// Requests of each half hour, of worlds.
+    pub(crate) counts: Vec<f64>,
     /// How the header heuristics voted, where there are headers.
     pub(crate) votes: Option<Votes>,
 }
@@ -76,6 +82,36 @@ impl Examples {
     /// To learn from: people and crawlers, few of each campaign.
     pub(crate) fn to_learn_from(&self) -> Dataset {
         self.dataset(MEMBERS_MAX)
+    }
+
+    /// The k of the paper's Algorithm 1 with which clusters agree best with the campaigns of the first worlds; the paper's own where
+    /// there are none to learn from.
+    pub(crate) fn campaign_k(&self) -> f64 {
+        const SETS: usize = 4;
+        let mut sets: Vec<&str> = self.rows.iter().map(|row| row.set.as_str()).collect();
+        sets.dedup();
+        let mut found = Vec::new();
+        for set in sets.into_iter().take(SETS) {
+            let mut rows: Vec<&Labelled> = self.rows.iter().filter(|row| row.set == set).collect();
+            let volume = |row: &Labelled| row.counts.iter().sum::<f64>();
+            rows.sort_by(|a, b| volume(b).total_cmp(&volume(a)));
+            let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+            let mut campaigns = Vec::new();
+            for row in &rows {
+                let next = numbers.len() as u32;
+                let is_member = !row.campaign.is_empty();
+                campaigns.push(is_member.then(|| *numbers.entry(&row.campaign).or_insert(next)));
+            }
+            let has_series = rows.iter().all(|row| !row.counts.is_empty());
+            if has_series && campaigns.iter().any(Option::is_some) {
+                let series: Vec<Vec<f64>> = rows.iter().map(|row| row.counts.clone()).collect();
+                found.push(learn_k(&series, &campaigns).ln());
+            }
+        }
+        if found.is_empty() {
+            return PAPER_K;
+        }
+        (found.iter().sum::<f64>() / found.len() as f64).exp()
     }
 
     /// Everybody, in the order of the rows.
@@ -142,7 +178,7 @@ pub(crate) fn collect(
 }
 
 /// `world:KIND:SEED` or `world:KIND:FIRST-LAST`.
-fn from_worlds(name: &str, day_requests_min: u32, examples: &mut Examples) -> anyhow::Result<()> {
+pub(crate) fn worlds_of(name: &str) -> anyhow::Result<(world::Kind, RangeInclusive<u64>)> {
     let asked = || format!("'{name}' should be world:KIND:SEEDS, like world:social:1-10");
     let mut parts = name.splitn(3, ':').skip(1);
     let (kind, seeds) = parts.next().zip(parts.next()).with_context(asked)?;
@@ -151,6 +187,12 @@ fn from_worlds(name: &str, day_requests_min: u32, examples: &mut Examples) -> an
     let first: u64 = first.parse().ok().with_context(asked)?;
     let last: u64 = last.parse().ok().with_context(asked)?;
     anyhow::ensure!(first <= last && last - first < 1000, asked());
+    Ok((kind, first..=last))
+}
+
+fn from_worlds(name: &str, day_requests_min: u32, examples: &mut Examples) -> anyhow::Result<()> {
+    let (kind, seeds) = worlds_of(name)?;
+    let (first, last) = (*seeds.start(), *seeds.end());
     let rows: Vec<Vec<Result<Labelled, String>>> = (first..=last)
         .into_par_iter()
         .map(|seed| rows_of(&World::new(kind, seed), day_requests_min))
@@ -190,6 +232,7 @@ fn rows_of(world: &World, day_requests_min: u32) -> Vec<Result<Labelled, String>
             campaign: actor.campaign.clone().unwrap_or_default(),
             habit: actor.habit.to_owned(),
             values: shape.values,
+            counts,
             votes: None,
         })
     };
@@ -239,6 +282,7 @@ fn from_logs(
                     campaign: known.campaign.clone(),
                     habit: known.habit.clone(),
                     values: values.clone(),
+                    counts: Vec::new(),
                     votes: Some(window.votes),
                 }),
             }

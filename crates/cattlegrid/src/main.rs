@@ -3,6 +3,7 @@
 mod analyze;
 mod cli;
 mod evaluate;
+mod evaluate_campaigns;
 mod explain;
 mod files;
 mod follow;
@@ -30,6 +31,9 @@ fn main() -> ExitCode {
         cli::Command::Inspect(arguments) => inspect::run(&arguments),
         cli::Command::Simulate(arguments) => simulate::run(&arguments),
         cli::Command::Train(arguments) => train::run(&arguments),
+        cli::Command::Evaluate(arguments) if arguments.campaigns => {
+            evaluate_campaigns::run(&arguments)
+        }
         cli::Command::Evaluate(arguments) => evaluate::run(&arguments),
         cli::Command::Model { command } => match command {
             cli::ModelCommand::Publish(arguments) => model::publish(&arguments),

@@ -75,6 +75,7 @@ pub(crate) fn learn(examples: &Examples) -> anyhow::Result<Model> {
     );
     Ok(Model {
         made_from: examples.origin.join("; "),
+        campaign_k: (examples.campaign_k() * 1e3).round() / 1e3,
         examples: [crawlers as u64, users as u64],
         shape,
         paper,

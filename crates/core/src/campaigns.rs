@@ -366,7 +366,11 @@ impl Finder<'_> {
                 })
                 .collect();
             let prints: Vec<Fingerprint> = part.iter().map(|print| print.print.clone()).collect();
-            let founders = cluster::cluster(&prints, &kin, Rule::default());
+            let mut founders = cluster::cluster(&prints, &kin, Rule::default());
+            if self.options().shifted_hours > 0 {
+                let band = 2 * self.options().shifted_hours as usize;
+                cluster::join_shifted(&prints, &mut founders, band, Rule::default());
+            }
             let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
             for founder in &founders {
                 *sizes.entry(*founder).or_default() += 1;

@@ -45,6 +45,8 @@ pub struct CampaignSettings {
     pub sources_min: u32,
     /// Decibans from which they are a campaign.
     pub decibans_min: f64,
+    /// Hours by which one source may run ahead of another of its campaign.
+    pub shifted_hours: u32,
 }
 
 impl Default for CampaignSettings {
@@ -54,6 +56,7 @@ impl Default for CampaignSettings {
             half_hours_min: 24,
             sources_min: 10,
             decibans_min: 15.0,
+            shifted_hours: 0,
         }
     }
 }
@@ -235,14 +238,17 @@ impl Settings {
              # Sources that must share a user agent or a network to be judged together.\n\
              sources_min = {}\n\
              # Decibans from which they are a campaign.\n\
-             decibans_min = {:.1}\n",
+             decibans_min = {:.1}\n\
+             # Also look for sources that follow one schedule by other clocks, up to so many hours apart (slower).\n\
+             shifted_hours = {}\n",
             0x0ca7_71e6,
             list(&DEFAULT_SESSION_COOKIES),
             list(&DEFAULT_LISTINGS),
             campaigns.series_requests_min,
             campaigns.half_hours_min,
             campaigns.sources_min,
-            campaigns.decibans_min
+            campaigns.decibans_min,
+            campaigns.shifted_hours
         );
         for spec in &SPECS {
             out += "\n";

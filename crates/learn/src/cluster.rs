@@ -11,8 +11,9 @@ mod warp;
 
 use std::collections::BTreeMap;
 
-pub use fingerprint::BITS;
+use fingerprint::BITS;
 pub use fingerprint::Fingerprint;
+use fingerprint::SEARCHED;
 pub use fingerprint::Signs;
 pub use paper::PAPER_K;
 pub use paper::algorithm_1;
@@ -84,34 +85,50 @@ impl Rule {
 
 /// Medoids of one kin that a joining series is compared with.
 const KIN_MAX: usize = 64;
-/// Bits of a band: series that agree in all bits of one are compared.
-const BAND: usize = 8;
-const BANDS: usize = BITS / BAND;
-/// Bits that may differ before two series are compared in full. Half of them differ by chance, with a deviation of 8; a correlation
-/// of 0.4 leaves 95.
-const BITS_MAX: u32 = 102;
+/// Series up to which those ahead and behind are searched, too.
+const LAGS_SERIES_MAX: usize = 20_000;
+/// Bands in which two sketches must agree for the series to be compared: unrelated ones do in one of five hundred.
+const AGREEING_MIN: u8 = 2;
 
 /// Clusters that are found while series come in, heaviest first; the founder of each stands for it.
+///
+/// To compare each series with each founder would take hours for a hundred thousand. Sketches are cut into bands of bits instead, and
+/// only those that agree in two bands are compared. Bands are the wider the more series there are, so that few agree by chance.
 struct Clusters<'a> {
     prints: &'a [Fingerprint],
     kin: &'a [Option<u64>],
     rule: Rule,
+    /// Bits of a band, and lags that are searched.
+    width: usize,
+    lags: usize,
     /// Places of founders by the value of each band.
     bands: Vec<Vec<u32>>,
     by_kin: BTreeMap<u64, Vec<u32>>,
-    /// The founder with which a place was compared last, so that none is compared twice.
-    seen: Vec<u32>,
+    /// In how many bands each founder agrees with the series at hand, and for which founders that is any.
+    agreeing: Vec<u8>,
+    touched: Vec<u32>,
 }
 
 /// The founder of each series' cluster. Series come in their order; those of one kin share another trait.
 pub fn cluster(prints: &[Fingerprint], kin: &[Option<u64>], rule: Rule) -> Vec<u32> {
+    let width = (prints.len().max(2).ilog2() as usize)
+        .saturating_sub(4)
+        .clamp(8, 11);
     let mut clusters = Clusters {
         prints,
         kin,
         rule,
-        bands: vec![Vec::new(); BANDS << BAND],
+        width,
+        // Among very many only those on time: what shares another trait is compared at all lags anyway.
+        lags: if prints.len() > LAGS_SERIES_MAX {
+            1
+        } else {
+            SEARCHED
+        },
+        bands: vec![Vec::new(); (BITS / width) << width],
         by_kin: BTreeMap::new(),
-        seen: vec![u32::MAX; prints.len()],
+        agreeing: vec![0; prints.len()],
+        touched: Vec::new(),
     };
     (0..prints.len() as u32)
         .map(|place| clusters.join(place))
@@ -123,37 +140,19 @@ impl Clusters<'_> {
     fn join(&mut self, place: u32) -> u32 {
         let print = &self.prints[place as usize];
         let kin = self.kin.get(place as usize).copied().flatten();
+        let mut candidates = self.candidates(print);
+        if let Some(founders) = kin.and_then(|kin| self.by_kin.get(&kin)) {
+            candidates.extend(founders);
+        }
         let mut best: Option<(f64, u32)> = None;
-        let mut consider = |founder: u32, seen: &mut [u32]| {
-            if std::mem::replace(&mut seen[founder as usize], place) == place {
-                return;
-            }
+        for founder in candidates {
             let is_kin = kin.is_some() && self.kin[founder as usize] == kin;
-            let other = &self.prints[founder as usize];
-            if !is_kin && print.differing_bits(other) > BITS_MAX {
-                return;
-            }
-            let likeness = print.likeness(other);
-            if self.rule.accepts(likeness, is_kin)
-                && best.is_none_or(|(least, _)| likeness.difference < least)
-            {
+            let likeness = print.likeness(&self.prints[founder as usize]);
+            let is_better = best.is_none_or(|(least, _)| likeness.difference < least);
+            if is_better && self.rule.accepts(likeness, is_kin) {
                 best = Some((likeness.difference, founder));
             }
-        };
-        let mut seen = std::mem::take(&mut self.seen);
-        if let Some(founders) = kin.and_then(|kin| self.by_kin.get(&kin)) {
-            for founder in founders {
-                consider(*founder, &mut seen);
-            }
         }
-        if print.is_distinctive() {
-            for band in 0..BANDS {
-                for founder in &self.bands[place_of(print, band)] {
-                    consider(*founder, &mut seen);
-                }
-            }
-        }
-        self.seen = seen;
         match best {
             Some((_, founder)) => founder,
             None => {
@@ -161,6 +160,33 @@ impl Clusters<'_> {
                 place
             }
         }
+    }
+
+    /// Founders whose sketches agree with that of a series.
+    fn candidates(&mut self, print: &Fingerprint) -> Vec<u32> {
+        let mut found = Vec::new();
+        if !print.is_distinctive() {
+            return found;
+        }
+        for (lag, band) in
+            (0..self.lags).flat_map(|lag| (0..BITS / self.width).map(move |band| (lag, band)))
+        {
+            let at = band << self.width | print.band(lag, band, self.width);
+            for founder in &self.bands[at] {
+                let agreeing = &mut self.agreeing[*founder as usize];
+                match *agreeing {
+                    0 => self.touched.push(*founder),
+                    bands if bands + 1 == AGREEING_MIN => found.push(*founder),
+                    _ => {}
+                }
+                *agreeing = agreeing.saturating_add(1);
+            }
+        }
+        for founder in self.touched.drain(..) {
+            self.agreeing[founder as usize] = 0;
+        }
+        found.retain(|founder| print.is_near(&self.prints[*founder as usize]));
+        found
     }
 
     fn found(&mut self, place: u32, kin: Option<u64>) {
@@ -172,15 +198,43 @@ impl Clusters<'_> {
             }
         }
         if print.is_distinctive() {
-            for band in 0..BANDS {
-                self.bands[place_of(print, band)].push(place);
+            for band in 0..BITS / self.width {
+                let at = band << self.width | print.band(0, band, self.width);
+                self.bands[at].push(place);
             }
         }
     }
 }
 
-fn place_of(print: &Fingerprint, band: usize) -> usize {
-    band << BAND | print.band(band, BAND)
+/// Clusters that are compared by warping: each pair takes as long as a thousand that are not.
+const WARPED_MAX: usize = 400;
+
+/// Joins clusters of which one runs ahead of the other by up to so many half hours: the same schedule by another clock. `founders` are
+/// those of each series, as [`cluster`] gives them; the heaviest come first.
+pub fn join_shifted(prints: &[Fingerprint], founders: &mut [u32], band: usize, rule: Rule) {
+    let mut heads: Vec<u32> = founders.to_vec();
+    heads.sort_unstable();
+    heads.dedup();
+    heads.retain(|head| prints[*head as usize].is_distinctive());
+    heads.truncate(WARPED_MAX);
+    let mut into: BTreeMap<u32, u32> = BTreeMap::new();
+    for (at, head) in heads.iter().enumerate() {
+        let print = &prints[*head as usize];
+        let mut earlier = heads[..at].iter().filter(|other| !into.contains_key(other));
+        let found = earlier.find(|other| {
+            let other = &prints[**other as usize];
+            let likeness = print.likeness_within(band, other);
+            likeness.chance >= rule.chance_min
+                && likeness.alike >= rule.alike_min
+                && print.warped(other, band) <= rule.difference_max
+        });
+        if let Some(other) = found.copied() {
+            into.insert(*head, other);
+        }
+    }
+    for founder in founders {
+        *founder = into.get(founder).copied().unwrap_or(*founder);
+    }
 }
 
 /// How found clusters agree with campaigns that are known. Clusters of fewer than three are none.
@@ -257,6 +311,93 @@ fn share(part: u64, whole: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::folds::Shuffler;
+
+    const POINTS: usize = 240;
+
+    /// Requests by a schedule that works and rests for random spans, thinned by chance.
+    fn by_schedule(schedule: u64, member: u64, ahead: usize) -> Vec<f64> {
+        let mut plan = Shuffler::new(schedule);
+        let mut is_on = true;
+        let levels: Vec<bool> = (0..POINTS)
+            .map(|_| {
+                is_on ^= plan.next().is_multiple_of(9);
+                is_on
+            })
+            .collect();
+        let mut chance = Shuffler::new(schedule << 32 | member);
+        (0..POINTS)
+            .map(|at| match levels[(at + ahead) % POINTS] {
+                true => (0..80).filter(|_| chance.next().is_multiple_of(2)).count() as f64,
+                false => 0.0,
+            })
+            .collect()
+    }
+
+    /// The same all the time but for chance.
+    fn flat(member: u64) -> Vec<f64> {
+        let mut chance = Shuffler::new(member);
+        (0..POINTS)
+            .map(|_| (0..80).filter(|_| chance.next().is_multiple_of(2)).count() as f64)
+            .collect()
+    }
+
+    fn prints(series: &[Vec<f64>]) -> Vec<Fingerprint> {
+        let signs = Signs::new(POINTS);
+        series
+            .iter()
+            .map(|series| Fingerprint::of(series, &signs))
+            .collect()
+    }
+
+    #[test]
+    fn schedules_are_told_apart_and_a_flat_series_is_nobodys() {
+        let mut series: Vec<Vec<f64>> = (0..4).map(|member| by_schedule(1, member, 0)).collect();
+        series.extend((0..4).map(|member| by_schedule(2, member, 0)));
+        series.extend((0..4).map(flat));
+        let prints = prints(&series);
+        let nobody = [None; 12];
+        let found = cluster(&prints, &nobody, Rule::default());
+        assert_eq!(found, [0, 0, 0, 0, 4, 4, 4, 4, 8, 9, 10, 11]);
+        // Those who share an agent and a volume need no more than not to differ.
+        let kin: Vec<Option<u64>> = (0..12).map(|at| (at >= 8).then_some(7)).collect();
+        assert_eq!(cluster(&prints, &kin, Rule::default())[8..], [8, 8, 8, 8]);
+    }
+
+    #[test]
+    fn half_an_hour_early_is_the_same_schedule_and_six_hours_only_when_asked() {
+        let series: Vec<Vec<f64>> = [0, 1, 12]
+            .into_iter()
+            .zip(0..)
+            .map(|(ahead, member)| by_schedule(3, member, ahead))
+            .collect();
+        let prints = prints(&series);
+        let mut found = cluster(&prints, &[None; 3], Rule::default());
+        assert_eq!(found, [0, 0, 2]);
+        join_shifted(&prints, &mut found, 16, Rule::default());
+        assert_eq!(found, [0, 0, 0]);
+    }
+
+    #[test]
+    fn extreme_series_are_no_trouble() {
+        let series = [
+            vec![0.0; POINTS],
+            vec![1e300; POINTS],
+            (0..POINTS)
+                .map(|at| if at == 7 { 1e12 } else { 0.0 })
+                .collect(),
+            vec![1.0; POINTS],
+        ];
+        let found = cluster(&prints(&series), &[Some(1); 4], Rule::default());
+        assert_eq!(found.len(), 4);
+        let short: Vec<Vec<f64>> = vec![vec![1.0], vec![2.0]];
+        let signs = Signs::new(1);
+        let short: Vec<Fingerprint> = short
+            .iter()
+            .map(|series| Fingerprint::of(series, &signs))
+            .collect();
+        assert_eq!(cluster(&short, &[None; 2], Rule::default()).len(), 2);
+    }
 
     #[test]
     fn agreement_counts_members_and_pairs() {

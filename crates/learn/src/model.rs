@@ -24,6 +24,8 @@ pub struct Model {
     pub made_from: String,
     /// Crawlers and users it learned from.
     pub examples: [u64; 2],
+    /// The k of the paper's Algorithm 1, which finds campaigns: for comparison.
+    pub campaign_k: f64,
     /// Looks at all values of a series.
     pub shape: Committee,
     /// Looks at the values of the paper's Table 1 alone: for comparison.
@@ -82,6 +84,9 @@ impl Model {
     fn check(&self) -> Result<(), String> {
         if self.made_from.len() > ORIGIN_MAX || self.made_from.chars().any(char::is_control) {
             return Err("the text about its origin is not one line".to_owned());
+        }
+        if !(1e-6..=1e9).contains(&self.campaign_k) {
+            return Err("the k of campaigns is out of range".to_owned());
         }
         let all = attributes();
         self.shape.check(&all)?;

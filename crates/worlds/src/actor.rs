@@ -123,6 +123,11 @@ pub(crate) const BROWSERS: [&str; 14] = [
     "Mozilla/5.0 (Linux; Android 14; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Mobile Safari/537.36",
 ];
 
+/// True for an agent that people have.
+pub fn is_common(agent: &str) -> bool {
+    BROWSERS.contains(&agent)
+}
+
 impl Manners {
     /// People: many browsers, links that are followed, sessions that last.
     pub(crate) fn people(random: &mut Random, parts: u32) -> Manners {

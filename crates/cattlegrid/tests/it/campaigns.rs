@@ -211,3 +211,35 @@ fn sources_that_come_at_the_same_odd_times_are_one_campaign() {
     assert_eq!(campaign["sources"].as_array().unwrap().len(), 5);
     assert_eq!(campaign["agents"].as_array().unwrap().len(), 5);
 }
+
+#[test]
+fn addresses_that_take_turns_are_one_campaign() {
+    let mut log = Log::default();
+    log.readers();
+    // Twelve addresses, each busy for eight hours and never again.
+    for address in 0..12 {
+        for page in 0..160 {
+            let second = address * 28_800 + page * 180;
+            let target = format!("/archive/{}", address * 1000 + page);
+            log.add(
+                second,
+                &format!("203.0.113.{}", 10 + address),
+                &target,
+                "-",
+                ODD,
+            );
+        }
+    }
+    let (_folder, path) = file(log.text().as_bytes());
+    let json = report(&[&path]);
+    let [campaign] = campaigns(&json).as_slice() else {
+        panic!("one campaign expected, found {:#}", json["campaigns"]);
+    };
+    assert_eq!(campaign["sources"].as_array().unwrap().len(), 12);
+    assert_eq!(
+        campaign["takes_turns"], true,
+        "{}",
+        campaign["busy_at_once"]
+    );
+    assert_eq!(campaign["kind"], "masquerading");
+}

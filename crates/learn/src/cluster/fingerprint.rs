@@ -1,12 +1,20 @@
 //! What is distinctive of a series: what remains when a plain day, and the level of each day, are taken away.
 
+use std::f64::consts::TAU;
+
 use super::Likeness;
+use super::warped_distance;
 use crate::folds::Shuffler;
 use crate::series::DAY;
 use crate::series::quantile;
 
+/// Half hours by which one source may be ahead of another of its campaign, or behind.
+const LAG_MAX: usize = 2;
+/// Lags that are searched among all series: on time, ahead, behind.
+pub(super) const SEARCHED: usize = 3;
+
 /// Bits of a sketch.
-pub const BITS: usize = 256;
+pub(super) const BITS: usize = 512;
 const WORDS: usize = BITS / 64;
 
 /// Waves of the mean day that count as plain: from one a day down to four hours. What people do together lies there; edges of a
@@ -37,28 +45,40 @@ pub struct Fingerprint {
     firm: f32,
     /// Values that are as good as independent in the distinctive part.
     free: f32,
-    sketch: [u64; WORDS],
+    /// Of the distinctive part as it is, ahead and behind.
+    sketches: [[u64; WORDS]; SEARCHED],
 }
 
-/// Signs by which sketches are made: one row of bits for each half hour.
+/// Signs by which sketches are made, and the waves of a plain day.
 #[derive(Debug, Clone)]
-pub struct Signs(Vec<[f32; BITS]>);
+pub struct Signs {
+    /// One for each half hour.
+    first: Vec<f32>,
+    /// One for each bit, for the second round and the third.
+    rounds: [[f32; BITS]; 2],
+    /// Cosine and sine of each wave at each half hour of the day.
+    waves: [[(f64, f64); DAY]; PLAIN_WAVES],
+}
 
 impl Signs {
     /// Signs for series of this length.
     pub fn new(length: usize) -> Signs {
         let mut shuffler = Shuffler::new(0x5eed);
-        let mut row = || {
-            let mut row = [0.0; BITS];
-            for part in row.chunks_mut(64) {
-                let bits = shuffler.next();
-                for (at, sign) in part.iter_mut().enumerate() {
-                    *sign = if bits >> at & 1 == 1 { 1.0 } else { -1.0 };
-                }
+        let mut sign = || {
+            if shuffler.next() >> 63 == 1 {
+                1.0
+            } else {
+                -1.0
             }
-            row
         };
-        Signs((0..length).map(|_| row()).collect())
+        let angle = |wave: usize, at: usize| ((wave + 1) * at) as f64 * TAU / DAY as f64;
+        Signs {
+            first: (0..length).map(|_| sign()).collect(),
+            rounds: [(); 2].map(|()| [(); BITS].map(|()| sign())),
+            waves: std::array::from_fn(|wave| {
+                std::array::from_fn(|at| (angle(wave, at).cos(), angle(wave, at).sin()))
+            }),
+        }
     }
 }
 
@@ -69,7 +89,7 @@ impl Fingerprint {
         let roots: Vec<f64> = counts.iter().map(|count| (count + 0.375).sqrt()).collect();
         let busy = counts.iter().filter(|count| **count > 0.0).count() as f64;
         let noise = noise(counts, &roots) * busy;
-        let rest = distinctive(&roots);
+        let rest = distinctive(&roots, signs);
         let n = roots.len().max(1) as f64;
         let energy = rest.iter().map(|value| value * value).sum::<f64>() / n;
         let firm = if energy > 0.0 {
@@ -86,7 +106,7 @@ impl Fingerprint {
         let rest = unit(&rest, rest_length);
         Fingerprint {
             free: free_values(&rest) as f32,
-            sketch: sketch(&rest, signs),
+            sketches: std::array::from_fn(|lag| sketch(&rest, shift_of(lag, rest.len()), signs)),
             roots: unit(&roots, length),
             noise: if length > 0.0 {
                 (noise / (length * length)) as f32
@@ -104,27 +124,72 @@ impl Fingerprint {
         self.firm > 0.2
     }
 
-    /// Bits in which two sketches differ.
-    pub(super) fn differing_bits(&self, other: &Fingerprint) -> u32 {
-        let pairs = self.sketch.iter().zip(&other.sketch);
-        pairs
-            .map(|(mine, theirs)| (mine ^ theirs).count_ones())
-            .sum()
+    /// True where the sketches are nearer than chance brings unrelated ones: half of the bits differ, with a deviation of 11; a
+    /// correlation of 0.4 leaves 189.
+    pub(super) fn is_near(&self, other: &Fingerprint) -> bool {
+        const DIFFERING_MAX: u32 = 205;
+        let differing = |sketch: &[u64; WORDS]| -> u32 {
+            let pairs = sketch.iter().zip(&other.sketches[0]);
+            pairs
+                .map(|(mine, theirs)| (mine ^ theirs).count_ones())
+                .sum()
+        };
+        self.sketches
+            .iter()
+            .any(|sketch| differing(sketch) <= DIFFERING_MAX)
     }
 
-    /// The value of one band of so many bits.
-    pub(super) fn band(&self, band: usize, bits: usize) -> usize {
-        let first = band * bits;
-        (self.sketch[first / 64] >> (first % 64)) as usize & ((1 << bits) - 1)
+    /// The value of one band of so many bits, of a shifted sketch.
+    pub(super) fn band(&self, lag: usize, band: usize, bits: usize) -> usize {
+        let (word, at) = (band * bits / 64, band * bits % 64);
+        let sketch = &self.sketches[lag];
+        let low = u128::from(sketch[word]);
+        let high = u128::from(sketch.get(word + 1).copied().unwrap_or(0));
+        ((high << 64 | low) >> at) as usize & ((1 << bits) - 1)
     }
 
-    /// How alike two series are.
+    /// How alike two series are, at the lag at which their distinctive parts agree most.
     pub fn likeness(&self, other: &Fingerprint) -> Likeness {
-        let correlation = f64::from(dot(&self.rest, &other.rest)).clamp(-0.999_999, 0.999_999);
+        self.likeness_within(LAG_MAX, other)
+    }
+
+    /// The correlation of the distinctive parts where they agree most, and by how many places the first is turned for that.
+    fn best_shift(&self, lag_max: usize, other: &Fingerprint) -> (f64, usize) {
+        let mut best = (f64::MIN, 0);
+        for lag in 0..=2 * lag_max {
+            let shift = shift_of(lag, self.rest.len());
+            let correlation = f64::from(shifted_dot(&self.rest, shift, &other.rest));
+            if correlation > best.0 {
+                best = (correlation, shift);
+            }
+        }
+        best
+    }
+
+    /// How far two series are from each other, in units of their noise, when one runs ahead of the other by up to so many half hours,
+    /// and each may stretch a little. What lies beyond the end of the other is left out.
+    pub(super) fn warped(&self, other: &Fingerprint, lag_max: usize) -> f64 {
+        let n = self.roots.len();
+        let (_, shift) = self.best_shift(lag_max, other);
+        let (mine, theirs) = if shift <= n / 2 {
+            (&self.roots[shift..], &other.roots[..n - shift])
+        } else {
+            (&self.roots[..shift], &other.roots[n - shift..])
+        };
+        let wide =
+            |values: &[f32]| -> Vec<f64> { values.iter().map(|value| f64::from(*value)).collect() };
+        let apart = warped_distance(&wide(mine), &wide(theirs), LAG_MAX);
+        apart / f64::from(self.noise + other.noise).max(1e-12)
+    }
+
+    /// As [`Fingerprint::likeness`], with lags up to this.
+    pub(super) fn likeness_within(&self, lag_max: usize, other: &Fingerprint) -> Likeness {
+        let (correlation, shift) = self.best_shift(lag_max, other);
+        let correlation = correlation.clamp(-0.999_999, 0.999_999);
         let free = f64::from(self.free.min(other.free));
         let firm = f64::from(self.firm * other.firm).sqrt();
         // Both have length 1, so that a share of one is that of the other.
-        let apart = 2.0 - 2.0 * f64::from(dot(&self.roots, &other.roots));
+        let apart = 2.0 - 2.0 * f64::from(shifted_dot(&self.roots, shift, &other.roots));
         let by_noise = f64::from(self.noise + other.noise);
         Likeness {
             chance: correlation.atanh() * (free - 3.0).max(0.0).sqrt(),
@@ -139,6 +204,21 @@ impl Fingerprint {
             volumes: f64::from(self.volume.min(other.volume) / self.volume.max(other.volume)),
         }
     }
+}
+
+/// By how many places a series is turned at a lag: 0, 1, -1, 2, -2.
+fn shift_of(lag: usize, length: usize) -> usize {
+    let far = lag.div_ceil(2);
+    match lag % 2 {
+        1 => far.min(length),
+        _ => length.saturating_sub(far) % length.max(1),
+    }
+}
+
+/// The sum of products of one series turned by so many places with another.
+fn shifted_dot(a: &[f32], shift: usize, b: &[f32]) -> f32 {
+    let split = b.len().saturating_sub(shift);
+    dot(&a[shift..], &b[..split]) + dot(&a[..shift], &b[split..])
 }
 
 /// A sum of products in eight lanes, which the compiler turns into vectors.
@@ -175,7 +255,7 @@ fn noise(counts: &[f64], roots: &[f64]) -> f64 {
 }
 
 /// What remains without a plain day: the mean day's longer waves, in the measure of each day's level.
-fn distinctive(roots: &[f64]) -> Vec<f64> {
+fn distinctive(roots: &[f64], signs: &Signs) -> Vec<f64> {
     let mut day = [0.0; DAY];
     let mut days = [0.0_f64; DAY];
     for (at, root) in roots.iter().enumerate() {
@@ -185,7 +265,7 @@ fn distinctive(roots: &[f64]) -> Vec<f64> {
     for (sum, days) in day.iter_mut().zip(days) {
         *sum /= days.max(1.0);
     }
-    let plain = smooth(&day);
+    let plain = smooth(&day, signs);
     let mean = plain.iter().sum::<f64>() / DAY as f64;
     let mut rest = Vec::with_capacity(roots.len());
     for part in roots.chunks(DAY) {
@@ -210,18 +290,17 @@ fn distinctive(roots: &[f64]) -> Vec<f64> {
 }
 
 /// A day without its short waves.
-fn smooth(day: &[f64; DAY]) -> [f64; DAY] {
+fn smooth(day: &[f64; DAY], signs: &Signs) -> [f64; DAY] {
     let mean = day.iter().sum::<f64>() / DAY as f64;
     let mut out = [mean; DAY];
-    for wave in 1..=PLAIN_WAVES {
-        let angle = |at: usize| (wave * at) as f64 * std::f64::consts::TAU / DAY as f64;
+    for wave in &signs.waves {
         let (mut cosine, mut sine) = (0.0, 0.0);
-        for (at, value) in day.iter().enumerate() {
-            cosine += value * angle(at).cos();
-            sine += value * angle(at).sin();
+        for (value, (c, s)) in day.iter().zip(wave) {
+            cosine += value * c;
+            sine += value * s;
         }
-        for (at, out) in out.iter_mut().enumerate() {
-            *out += 2.0 / DAY as f64 * (cosine * angle(at).cos() + sine * angle(at).sin());
+        for (out, (c, s)) in out.iter_mut().zip(wave) {
+            *out += 2.0 / DAY as f64 * (cosine * c + sine * s);
         }
     }
     out.map(|value| value.max(0.0))
@@ -238,19 +317,41 @@ fn free_values(rest: &[f32]) -> f64 {
     n as f64 / (1.0 + 2.0 * squares)
 }
 
-/// One bit for each row of signs: on which side of a random plane the series lies. Bits of two series differ by their angle.
-fn sketch(rest: &[f32], signs: &Signs) -> [u64; WORDS] {
-    let mut sums = [0.0_f32; BITS];
-    for (value, signs) in rest.iter().zip(&signs.0) {
-        for (sum, sign) in sums.iter_mut().zip(signs) {
-            *sum += value * sign;
+/// One bit for each of many planes: on which side the series lies. Bits of two series differ by their angle. The planes are those of
+/// three rounds of random signs and a Hadamard transform (Andoni and others 2015), which takes a twentieth of the time of planes that
+/// are drawn one by one.
+fn sketch(rest: &[f32], shift: usize, signs: &Signs) -> [u64; WORDS] {
+    let mut values = [0.0_f32; BITS];
+    let turned = rest[shift..].iter().chain(&rest[..shift]);
+    for (at, (value, sign)) in turned.zip(&signs.first).enumerate() {
+        values[at % BITS] += value * sign;
+    }
+    hadamard(&mut values);
+    for round in &signs.rounds {
+        for (value, sign) in values.iter_mut().zip(round) {
+            *value *= sign;
         }
+        hadamard(&mut values);
     }
     let mut sketch = [0; WORDS];
-    for (word, sums) in sketch.iter_mut().zip(sums.chunks(64)) {
-        for (at, sum) in sums.iter().enumerate() {
-            *word |= u64::from(*sum > 0.0) << at;
+    for (word, values) in sketch.iter_mut().zip(values.chunks(64)) {
+        for (at, value) in values.iter().enumerate() {
+            *word |= u64::from(*value > 0.0) << at;
         }
     }
     sketch
+}
+
+/// Sums and differences of all values, in as many steps as the length has binary digits.
+fn hadamard(values: &mut [f32; BITS]) {
+    let mut half = 1;
+    while half < BITS {
+        for pair in values.chunks_exact_mut(2 * half) {
+            let (low, high) = pair.split_at_mut(half);
+            for (a, b) in low.iter_mut().zip(high) {
+                (*a, *b) = (*a + *b, *a - *b);
+            }
+        }
+        half *= 2;
+    }
 }

@@ -31,6 +31,7 @@ fn model() -> Model {
     };
     Model {
         made_from: "sixty examples".to_owned(),
+        campaign_k: 350.0,
         examples: [30, 30],
         shape: Committee::learn(&dataset, 1),
         paper: Committee::learn(&dataset.first_attributes(PAPER_ATTRIBUTES), 1),
