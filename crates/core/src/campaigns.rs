@@ -37,6 +37,7 @@ use crate::table::Table;
 use crate::table::Window;
 use crate::text::printable;
 use crate::verdict::Class;
+use crate::verdict::Together;
 use crate::verdict::Verdict;
 use crate::verdict::judge_group;
 use pool::Pool;
@@ -129,7 +130,7 @@ impl Campaign {
             }
         }
         self.membership.sources = self.members.len() as u32;
-        self.networks = self.sums.networks();
+        self.networks = self.sums.networks().min(self.members.len() as u64);
         self.at_once = at_once(&self.sums, &self.profile);
     }
 }
@@ -442,9 +443,12 @@ impl Finder<'_> {
             campaign: None,
         };
         let profile = &group.pool.profile;
-        let together = match key.how {
-            How::Times => Vec::new(),
-            _ => group.pool.sums.evidence(everybody),
+        let together = Together {
+            evidence: match key.how {
+                How::Times => Vec::new(),
+                _ => group.pool.sums.evidence(everybody),
+            },
+            by_rhythm: key.how == How::Times,
         };
         let verdict = judge_group(
             profile,
@@ -470,7 +474,7 @@ impl Finder<'_> {
         found.all.push(Campaign {
             window: key.window,
             how: key.how,
-            networks: group.pool.sums.networks(),
+            networks: group.pool.sums.networks().min(group.members.len() as u64),
             at_once: at_once(&group.pool.sums, profile),
             members: group.members,
             profile: group.pool.profile,

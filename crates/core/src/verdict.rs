@@ -246,13 +246,23 @@ const NOT_FOR_GROUPS: [&str; 5] = [
     "unbalanced_traffic",
 ];
 
-/// Judges the sum of many sources, with what only shows in all of them.
+/// How many sources are judged as one.
+#[derive(Debug)]
+pub struct Together {
+    /// What only shows in all of them.
+    pub evidence: Vec<Evidence>,
+    /// The rhythm of people speaks for them. It does not for sources that merely share an agent or a network: home computers that
+    /// somebody else has taken over are on when people are.
+    pub by_rhythm: bool,
+}
+
+/// Judges the sum of many sources.
 pub fn judge_group(
     profile: &Profile,
     context: &Context<'_>,
     detectors: &[Box<dyn Detector>],
     weights: &Weights,
-    together: Vec<Evidence>,
+    together: Together,
 ) -> Verdict {
     weigh(profile, context, detectors, weights, Some(together))
 }
@@ -262,10 +272,11 @@ fn weigh(
     context: &Context<'_>,
     detectors: &[Box<dyn Detector>],
     weights: &Weights,
-    together: Option<Vec<Evidence>>,
+    together: Option<Together>,
 ) -> Verdict {
     let is_group = together.is_some();
-    let mut evidence = together.unwrap_or_default();
+    let by_rhythm = together.as_ref().is_none_or(|together| together.by_rhythm);
+    let mut evidence = together.map_or_else(Vec::new, |together| together.evidence);
     let mut ballots = Ballots::default();
     let mut families = [0.0_f64; 4];
     families[Family::Campaign as usize] = evidence.iter().map(|item| item.weight).sum();
@@ -296,6 +307,12 @@ fn weigh(
         });
     }
     weigh_shape_once(&mut evidence, &mut families);
+    if !by_rhythm && families[Family::Shape as usize] < 0.0 {
+        families[Family::Shape as usize] = 0.0;
+        let shape = evidence.iter_mut();
+        let shape = shape.filter(|item| item.detector == "traffic_shape");
+        shape.for_each(|item| item.weight = 0.0);
+    }
     evidence.sort_by(|a, b| b.weight.abs().total_cmp(&a.weight.abs()));
     let by_family =
         |family: Family| families[family as usize].clamp(-weights.family_max, weights.family_max);

@@ -31,10 +31,11 @@ fn head(campaign: &CampaignReport) -> String {
         0 | 1 => "one network".to_owned(),
         networks => format!("{} networks", count(networks)),
     };
-    let shared = match campaign.how {
-        "times" => "come at the same times",
-        "agent" => "share a user agent",
-        "habit" => "share a user agent, follow no links and load no parts of pages",
+    let shared = match (campaign.how, campaign.agents.len()) {
+        ("times", _) => "come at the same times",
+        ("agent", 0 | 1) => "share a user agent",
+        ("agent", _) => "share some user agents",
+        ("habit", _) => "share a user agent, follow no links and load no parts of pages",
         _ => "share a network",
     };
     let turns = if campaign.takes_turns() {
@@ -200,7 +201,7 @@ fn story(campaign: &CampaignReport, page: &mut String) -> std::fmt::Result {
     }
     writeln!(page, "</ul>")?;
     folded(
-        "agents",
+        "agent",
         campaign
             .agents
             .iter()
@@ -209,13 +210,13 @@ fn story(campaign: &CampaignReport, page: &mut String) -> std::fmt::Result {
         page,
     )?;
     folded(
-        "pages",
+        "page",
         campaign.paths.iter().map(|(path, _)| path.clone()),
         campaign.paths.len(),
         page,
     )?;
     folded(
-        "sources",
+        "source",
         campaign.members.iter().cloned(),
         campaign.members.len(),
         page,
@@ -245,8 +246,9 @@ fn folded(
     };
     writeln!(
         page,
-        "<details><summary>{} {what}</summary><p class=\"path\">{}{rest}</p></details>",
+        "<details><summary>{} {what}{}</summary><p class=\"path\">{}{rest}</p></details>",
         count(many as u64),
+        if many == 1 { "" } else { "s" },
         shown.join(", ")
     )
 }

@@ -162,12 +162,12 @@ impl Sums {
     fn no_page_parts(&self, others: &Sums) -> Option<Evidence> {
         let usual = share(others.loaders, others.readers);
         let here = share(self.loaders, self.readers);
-        if self.readers < READERS_MIN || others.readers < READERS_MIN || usual < 0.3 {
+        if self.readers < READERS_MIN || others.readers < READERS_MIN || usual < USUAL_MIN {
             return None;
         }
         let values = [("share", here), ("share_of_others", usual)];
         match here {
-            _ if here < 0.02 => Some(toward_crawler(
+            _ if here < HARDLY * usual => Some(toward_crawler(
                 "no_page_parts",
                 10.0,
                 format!(
@@ -178,7 +178,7 @@ impl Sums {
                 ),
                 &values,
             )),
-            _ if here > usual / 2.0 => Some(toward_people(
+            _ if here > usual / 2.0 && usual > 0.3 => Some(toward_people(
                 "no_page_parts",
                 -10.0,
                 format!(
@@ -194,12 +194,12 @@ impl Sums {
     fn no_links(&self, others: &Sums) -> Option<Evidence> {
         let usual = share(others.followers, others.readers);
         let here = share(self.followers, self.readers);
-        if self.readers < READERS_MIN || others.readers < READERS_MIN || usual < 0.3 {
+        if self.readers < READERS_MIN || others.readers < READERS_MIN || usual < USUAL_MIN {
             return None;
         }
         let values = [("share", here), ("share_of_others", usual)];
         match here {
-            _ if here < 0.02 => Some(toward_crawler(
+            _ if here < HARDLY * usual => Some(toward_crawler(
                 "no_links",
                 6.0,
                 format!(
@@ -210,7 +210,7 @@ impl Sums {
                 ),
                 &values,
             )),
-            _ if here > usual / 2.0 => Some(toward_people(
+            _ if here > usual / 2.0 && usual > 0.3 => Some(toward_people(
                 "no_links",
                 -6.0,
                 format!("{} of its sources follow links", percent(here)),
@@ -267,6 +267,10 @@ impl Sums {
 
 /// Sources with pages from which shares say something.
 const READERS_MIN: u32 = 10;
+/// Share of all others that must do something for its absence to say anything.
+const USUAL_MIN: f64 = 0.1;
+/// Share of what others do below which a group hardly does it.
+const HARDLY: f64 = 0.05;
 
 /// True for a source that loaded what belongs to a page.
 pub(super) fn loads_parts(profile: &Profile) -> bool {

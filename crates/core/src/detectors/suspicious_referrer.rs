@@ -5,7 +5,8 @@
 //! listing or search page from which they took all their addresses. (PubCrawl, 3.1: H3.)
 //!
 //! # When it is wrong
-//! Some browsers and settings never send a referrer, and a site can ask for that itself. A shop's customers reach most
+//! Some browsers and settings never send a referrer, and a site can ask for that itself; who loads pictures and names no page for
+//! these either is left alone. A shop's customers reach most
 //! products from listings, so only a share close to one counts. A crawler can forge the field.
 
 use super::Detector;
@@ -37,6 +38,9 @@ settings! {
         people_from: f64 = 0.5,
         /// ...if it also fetched this many style sheets, scripts or images. A referrer alone is easily forged.
         people_assets: u32 = 1,
+        /// Style sheets, scripts and images for each page from which a source that names no page for any of them is taken for a
+        /// browser that never sends a referrer.
+        private_assets: f64 = 1.0,
         /// Referrers it takes to judge by listings.
         listings_min: u32 = 20,
         /// Share of listings among the referrers above which it points to a crawler.
@@ -69,6 +73,12 @@ impl Detector for SuspiciousReferrer {
             ("listing_share", listing),
             ("pages", f64::from(profile.referrers)),
         ];
+        let parts = f64::from(profile.assets) / f64::from(profile.pages.max(1));
+        if empty > self.empty_max && parts >= self.private_assets && profile.assets_of_pages == 0 {
+            return Outcome::Abstain(Gap::NotKnown(
+                "it does not say where its pictures belong either: a browser that is set to keep that to itself",
+            ));
+        }
         if empty > self.empty_max {
             let why = format!(
                 "{} of its {} page requests do not say which page led there",
