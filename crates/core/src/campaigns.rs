@@ -215,7 +215,7 @@ impl Finder<'_> {
         let sizes = Sizes::default();
         let seen = self.first_walk(&sizes);
         let clusters = self.clusters(&seen);
-        let groups = self.second_walk(&sizes, &clusters);
+        let groups = self.second_walk(&seen, &sizes, &clusters);
         let mut found = Campaigns {
             requests: seen.requests.clone(),
             ..Campaigns::default()
@@ -388,6 +388,7 @@ impl Finder<'_> {
     /// Adds up all groups that are large enough.
     fn second_walk(
         &self,
+        seen: &Seen,
         sizes: &Sizes,
         clusters: &BTreeMap<(Source, Window), u64>,
     ) -> BTreeMap<Key, Group> {
@@ -406,7 +407,8 @@ impl Finder<'_> {
                     });
                     let shared = keys(source, window, profile);
                     let shared = shared.into_iter().flatten();
-                    let shared = shared.filter(|key| sizes.most(key) >= sources_min);
+                    let shared = shared
+                        .filter(|key| sizes.most(key) >= sources_min && !seen.is_of_people(key));
                     for key in cluster.into_iter().chain(shared) {
                         groups.entry(key).or_default().add(source, profile, bins);
                     }
@@ -570,6 +572,15 @@ fn keys(source: Source, window: Window, profile: &Profile) -> [Option<Key>; 3] {
 }
 
 impl Seen {
+    /// True for an agent of which most sources behave like people: those who do not are looked at by their habits.
+    fn is_of_people(&self, key: &Key) -> bool {
+        key.how == How::Agent
+            && self
+                .agents
+                .get(&(key.window, key.value as u32))
+                .is_some_and(|count| count.people * 2 > count.sources)
+    }
+
     fn count(&mut self, source: Source, window: Window, profile: &Profile) {
         *self.requests.entry(window).or_default() += u64::from(profile.requests);
         if profile.declared > 0 || profile.pages == 0 {

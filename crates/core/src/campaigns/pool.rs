@@ -9,6 +9,23 @@ use crate::verdict::Evidence;
 /// Counters of the sketch that tells how often pages meet: its error is a quarter.
 const COUNTERS: usize = 32;
 
+/// One sign for each bit of a byte: eight counters are moved at once.
+static SIGNS: [[i32; 8]; 256] = {
+    let mut signs = [[-1; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut bit = 0;
+        while bit < 8 {
+            if byte >> bit & 1 == 1 {
+                signs[byte][bit] = 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    signs
+};
+
 /// The sum of some sources in one window.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pool {
@@ -32,7 +49,7 @@ pub(super) struct Sums {
     pub(super) busy: u64,
     /// Pages of sources that have few, each counted once for a source.
     pages: f64,
-    counters: [i64; COUNTERS],
+    counters: [i32; COUNTERS],
     networks: Distinct,
 }
 
@@ -57,8 +74,14 @@ impl Sums {
         for page in profile.distinct_pages.few().unwrap_or_default() {
             self.pages += 1.0;
             let signs = page.wrapping_mul(0x85eb_ca6b) ^ page >> 15;
-            for (at, counter) in self.counters.iter_mut().enumerate() {
-                *counter += i64::from(signs >> at & 1) * 2 - 1;
+            for (byte, counters) in signs
+                .to_le_bytes()
+                .into_iter()
+                .zip(self.counters.chunks_exact_mut(8))
+            {
+                for (counter, sign) in counters.iter_mut().zip(SIGNS[usize::from(byte)]) {
+                    *counter = counter.wrapping_add(sign);
+                }
             }
         }
     }
@@ -73,7 +96,7 @@ impl Sums {
         self.busy += other.busy;
         self.pages += other.pages;
         for (mine, theirs) in self.counters.iter_mut().zip(other.counters) {
-            *mine += theirs;
+            *mine = mine.wrapping_add(theirs);
         }
         self.networks.absorb(&other.networks);
     }
@@ -93,7 +116,7 @@ impl Sums {
         };
         let pairs = self.counters.iter().zip(part.counters);
         for (other, (all, part)) in others.counters.iter_mut().zip(pairs) {
-            *other = all - part;
+            *other = all.wrapping_sub(part);
         }
         others
     }
@@ -104,7 +127,11 @@ impl Sums {
 
     /// How likely two pages of two sources are the same (Alon, Matias and Szegedy 1996).
     fn meeting(&self) -> f64 {
-        let squares: f64 = self.counters.iter().map(|sum| (*sum as f64).powi(2)).sum();
+        let squares: f64 = self
+            .counters
+            .iter()
+            .map(|sum| f64::from(*sum).powi(2))
+            .sum();
         let pairs = self.pages * (self.pages - 1.0);
         if pairs <= 0.0 {
             return 0.0;
@@ -139,7 +166,10 @@ impl Sums {
             return None;
         }
         let products = self.counters.iter().zip(other.counters);
-        let both: f64 = products.map(|(a, b)| *a as f64 * b as f64).sum::<f64>() / COUNTERS as f64;
+        let both: f64 = products
+            .map(|(a, b)| f64::from(*a) * f64::from(b))
+            .sum::<f64>()
+            / COUNTERS as f64;
         Some((both / (self.pages * other.pages) / usual).max(0.0))
     }
 
