@@ -10,6 +10,7 @@ use anyhow::bail;
 use cattlegrid_core::verdict::Votes as HeaderVotes;
 use cattlegrid_learn::committee::Committee;
 use cattlegrid_learn::folds::Confusion;
+use cattlegrid_learn::folds::mean_and_interval;
 use cattlegrid_learn::folds::overlap;
 use cattlegrid_learn::folds::parts;
 use cattlegrid_learn::model::Model;
@@ -128,10 +129,7 @@ impl Table {
             .iter()
             .map(|(right, all)| 100.0 * *right as f64 / *all as f64)
             .collect();
-        let n = rates.len() as f64;
-        let mean = rates.iter().sum::<f64>() / n;
-        let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        let half = (rates.len() > 1).then(|| 1.96 * (variance / n).sqrt());
+        let (mean, half) = mean_and_interval(&rates);
         (!rates.is_empty()).then_some((mean, half, sources))
     }
 

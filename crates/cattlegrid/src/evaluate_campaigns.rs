@@ -17,6 +17,7 @@ use cattlegrid_learn::cluster::Signs;
 use cattlegrid_learn::cluster::agreement;
 use cattlegrid_learn::cluster::algorithm_1;
 use cattlegrid_learn::cluster::cluster;
+use cattlegrid_learn::folds::mean_and_interval;
 use cattlegrid_worlds::World;
 use cattlegrid_worlds::random::Random;
 use rayon::prelude::*;
@@ -133,6 +134,7 @@ impl Scene {
             .iter()
             .map(|series| Fingerprint::of(series, &signs))
             .collect();
+        let prints: Vec<&Fingerprint> = prints.iter().collect();
         let nobody = vec![None; prints.len()];
         let compare = |clusters: Vec<u32>| agreement(&clusters, &self.campaigns);
         [
@@ -228,14 +230,8 @@ fn mean(
         .iter()
         .map(|rules| 100.0 * value(&rules[rule]))
         .collect();
-    let n = values.len().max(1) as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values
-        .iter()
-        .map(|value| (value - mean).powi(2))
-        .sum::<f64>()
-        / (n - 1.0).max(1.0);
-    (mean, 1.96 * (variance / n).sqrt())
+    let (mean, half) = mean_and_interval(&values);
+    (mean, half.unwrap_or(0.0))
 }
 
 fn text(

@@ -4,6 +4,7 @@ mod finish;
 mod parse;
 mod sample;
 mod stitch;
+mod stories;
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;

@@ -4,14 +4,10 @@
 //! those who share something. Nobody is called anything for what he shares: the sum is judged by the same rules as a source.
 
 mod pool;
+mod shared;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::hash::BuildHasher;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering;
 
 use cattlegrid_learn::cluster;
 use cattlegrid_learn::cluster::Fingerprint;
@@ -20,7 +16,6 @@ use cattlegrid_learn::cluster::Rule;
 use cattlegrid_learn::cluster::Signs;
 use cattlegrid_learn::series::POINTS_MIN;
 use cattlegrid_learn::series::Scratch;
-use foldhash::fast::FixedState;
 use rayon::prelude::*;
 
 use crate::evidence::Context;
@@ -40,9 +35,13 @@ use crate::verdict::Class;
 use crate::verdict::Together;
 use crate::verdict::Verdict;
 use crate::verdict::judge_group;
-use pool::Pool;
 use pool::Sums;
-use pool::loads_parts;
+use shared::Group;
+use shared::Key;
+use shared::Print;
+use shared::Seen;
+use shared::Sizes;
+use shared::keys;
 
 /// What shows only in many sources together.
 const TOGETHER: [&str; 4] = [
@@ -85,15 +84,6 @@ impl How {
     }
 }
 
-/// What some sources of one window share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Key {
-    window: Window,
-    how: How,
-    /// Hash of an agent, bits of a network, number of a cluster.
-    value: u64,
-}
-
 /// Sources that crawl as one in one window.
 #[derive(Debug)]
 pub struct Campaign {
@@ -113,6 +103,8 @@ pub struct Campaign {
     pub networks: u64,
     /// Sources that are busy at the same time, on average: 1 where they take turns.
     pub at_once: f64,
+    /// What its members share, and what shows in all of them.
+    told: String,
     membership: Membership,
     sums: Sums,
 }
@@ -129,7 +121,6 @@ impl Campaign {
                 None => self.agents.push((agent, sources)),
             }
         }
-        self.membership.sources = self.members.len() as u32;
         self.networks = self.sums.networks().min(self.members.len() as u64);
         self.at_once = at_once(&self.sums, &self.profile);
     }
@@ -137,9 +128,7 @@ impl Campaign {
 
 /// Sources that are busy at the same time, on average.
 fn at_once(sums: &Sums, profile: &Profile) -> f64 {
-    let mut active = 0_u64;
-    profile.bins.for_each(|_, _| active += 1);
-    sums.busy as f64 / active.max(1) as f64
+    sums.busy as f64 / f64::from(profile.bins.busy().max(1))
 }
 
 /// All campaigns of an analysis.
@@ -184,31 +173,6 @@ pub struct Finder<'a> {
     pub settings: &'a Settings,
 }
 
-/// What the first walk has seen.
-#[derive(Default)]
-struct Seen {
-    /// Sources that use an agent, and how many of them behave like people.
-    agents: BTreeMap<(Window, u32), Count>,
-    prints: Vec<Print>,
-    everybody: BTreeMap<Window, Sums>,
-    requests: BTreeMap<Window, u64>,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Count {
-    sources: u32,
-    people: u32,
-}
-
-/// A source that is heavy enough to have a fingerprint.
-struct Print {
-    window: Window,
-    requests: u32,
-    source: Source,
-    agent: Option<u32>,
-    print: Fingerprint,
-}
-
 impl Finder<'_> {
     /// Finds all campaigns.
     pub fn find(&self) -> Campaigns {
@@ -241,7 +205,7 @@ impl Finder<'_> {
             .iter()
             .take(JOINED_MAX)
             .map(|campaign| {
-                let counts = self.counts(campaign.window, &campaign.profile);
+                let counts = self.sites[&campaign.window].covered_counts(&campaign.profile);
                 let signs = signs
                     .entry(counts.len())
                     .or_insert_with(|| Signs::new(counts.len()));
@@ -252,12 +216,12 @@ impl Finder<'_> {
         for later in 1..prints.len() {
             let is_one = |earlier: &usize| {
                 let (a, b) = (&found.all[*earlier], &found.all[later]);
+                if a.window != b.window || a.how == How::Times || b.how == How::Times {
+                    return false;
+                }
                 let likeness = prints[*earlier].likeness(&prints[later]);
                 let in_common = a.sums.pages_in_common(&b.sums, &seen.everybody[&a.window]);
-                a.window == b.window
-                    && a.how != How::Times
-                    && b.how != How::Times
-                    && likeness.chance >= Rule::default().chance_min_kin
+                likeness.chance >= Rule::default().chance_min_kin
                     && likeness.alike >= Rule::default().alike_min
                     && a.sums.is_like(&b.sums)
                     && in_common.is_none_or(|share| share < 0.1)
@@ -285,14 +249,6 @@ impl Finder<'_> {
         found.all = slots.into_iter().flatten().collect();
     }
 
-    /// Requests of the half hours that the log covers.
-    fn counts(&self, window: Window, profile: &Profile) -> Vec<f64> {
-        let site = &self.sites[&window];
-        let counts = profile.bins.dense(site.half_hours());
-        let covered = counts.get(site.covered()).unwrap_or_default();
-        covered.iter().map(|count| f64::from(*count)).collect()
-    }
-
     fn options(&self) -> &CampaignSettings {
         &self.settings.campaigns
     }
@@ -305,8 +261,7 @@ impl Finder<'_> {
             .map(|(window, site)| (*window, Signs::new(site.covered().len())))
             .collect();
         // What each table has is added at once and let go: there may be millions of agents.
-        let whole = Mutex::new(Seen::default());
-        self.tables.par_iter().for_each(|table| {
+        let walked = self.tables.par_iter().map(|table| {
             let mut seen = Seen::default();
             table.for_each(self.clock, |source, window, profile| {
                 let shared = keys(source, window, profile);
@@ -316,9 +271,12 @@ impl Finder<'_> {
                     seen.prints.push(print);
                 }
             });
-            lock(&whole).absorb(seen);
+            seen
         });
-        let mut whole = whole.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut whole = walked.reduce(Seen::default, |mut whole, part| {
+            whole.absorb(part);
+            whole
+        });
         // Heaviest first, so that founders of clusters are the ones with least noise.
         whole.prints.sort_unstable_by(|a, b| {
             let by_requests = b.requests.cmp(&a.requests);
@@ -337,12 +295,9 @@ impl Finder<'_> {
         if profile.requests < self.options().series_requests_min || profile.is_mixed() {
             return None;
         }
-        let mut busy = 0;
-        profile.bins.for_each(|_, _| busy += 1);
-        let signs = signs
-            .get(&window)
-            .filter(|_| busy >= self.options().half_hours_min)?;
-        let counts = self.counts(window, profile);
+        let is_busy = profile.bins.busy() >= self.options().half_hours_min;
+        let signs = signs.get(&window).filter(|_| is_busy)?;
+        let counts = self.sites[&window].covered_counts(profile);
         Some(Print {
             window,
             requests: profile.requests,
@@ -366,7 +321,7 @@ impl Finder<'_> {
                     is_odd.then_some(u64::from(agent))
                 })
                 .collect();
-            let prints: Vec<Fingerprint> = part.iter().map(|print| print.print.clone()).collect();
+            let prints: Vec<&Fingerprint> = part.iter().map(|print| &print.print).collect();
             let mut founders = cluster::cluster(&prints, &kin, Rule::default());
             if self.options().shifted_hours > 0 {
                 let band = 2 * self.options().shifted_hours as usize;
@@ -462,11 +417,7 @@ impl Finder<'_> {
         if verdict.class != Class::Crawler || !self.is_enough(key.how, &verdict) {
             return;
         }
-        let membership = Membership {
-            why: self.tell(key, &group, &verdict),
-            sources: group.members.len() as u32,
-            decibans: verdict.decibans,
-        };
+        let told = self.tell(key, &group, &verdict);
         let number = found.all.len() as u32;
         for member in &group.members {
             found.of.entry((*member, key.window)).or_insert(number);
@@ -482,7 +433,8 @@ impl Finder<'_> {
             profile: group.pool.profile,
             verdict,
             agents,
-            membership,
+            told,
+            membership: Membership::default(),
             sums: group.pool.sums,
         });
     }
@@ -519,9 +471,8 @@ impl Finder<'_> {
             .any(|count| count * 10 >= group.members.len() * 8)
     }
 
-    /// Why its members belong together, in a sentence.
+    /// What its members share, and what shows in all of them.
     fn tell(&self, key: Key, group: &Group, verdict: &Verdict) -> String {
-        let sources = group.members.len();
         let agent = |agent: u64| {
             let text = self.agents.text(agent as u32).map(printable);
             text.unwrap_or_else(|| "(unknown)".to_owned())
@@ -545,135 +496,11 @@ impl Finder<'_> {
             .iter()
             .find(|item| item.weight > 0.0)
             .map_or_else(String::new, |item| format!("; together: {}", item.why));
-        format!("one of {sources} sources that {shared}{reason}")
+        format!("{shared}{reason}")
     }
 }
 
-/// What a source can share with others, except its times.
-fn keys(source: Source, window: Window, profile: &Profile) -> [Option<Key>; 3] {
-    let key = |how: How, value: u64| Key { window, how, value };
-    // Robots that name themselves are known without a campaign.
-    if profile.declared > 0 || profile.pages == 0 {
-        return [None; 3];
-    }
-    // To send no agent is nothing that is shared.
-    let has_agent = profile.agents_empty * 2 < profile.agents_logged;
-    let agent = profile.agents.top().filter(|_| has_agent).map(u64::from);
-    let is_bare = profile.pages >= 3 && profile.referrers_link == 0 && !loads_parts(profile);
-    [
-        agent.map(|agent| key(How::Agent, agent)),
-        agent
-            .filter(|_| is_bare)
-            .map(|agent| key(How::Habit, agent)),
-        source
-            .network()
-            .map(|network| key(How::Network, network.value << 2 | network.kind as u64)),
-    ]
-}
-
-impl Seen {
-    /// True for an agent of which most sources behave like people: those who do not are looked at by their habits.
-    fn is_of_people(&self, key: &Key) -> bool {
-        key.how == How::Agent
-            && self
-                .agents
-                .get(&(key.window, key.value as u32))
-                .is_some_and(|count| count.people * 2 > count.sources)
-    }
-
-    fn count(&mut self, source: Source, window: Window, profile: &Profile) {
-        *self.requests.entry(window).or_default() += u64::from(profile.requests);
-        if profile.declared > 0 || profile.pages == 0 {
-            return;
-        }
-        if let Some(agent) = profile.agents.top() {
-            let is_person = loads_parts(profile) || profile.referrers_link > 0;
-            let count = self.agents.entry((window, agent)).or_default();
-            count.sources += 1;
-            count.people += u32::from(is_person);
-        }
-        self.everybody
-            .entry(window)
-            .or_default()
-            .add(source, profile);
-    }
-
-    fn absorb(&mut self, other: Seen) {
-        for (key, count) in other.agents {
-            let mine = self.agents.entry(key).or_default();
-            mine.sources += count.sources;
-            mine.people += count.people;
-        }
-        self.prints.extend(other.prints);
-        for (window, requests) in other.requests {
-            *self.requests.entry(window).or_default() += requests;
-        }
-        for (window, sums) in other.everybody {
-            self.everybody.entry(window).or_default().absorb(&sums);
-        }
-    }
-}
-
-/// How many sources share a key, at most: keys that fall into one cell are counted together.
-struct Sizes(Box<[AtomicU32]>);
-
-/// Cells of [`Sizes`].
-const CELLS: usize = 1 << 21;
-
-impl Default for Sizes {
-    fn default() -> Sizes {
-        Sizes((0..CELLS).map(|_| AtomicU32::new(0)).collect())
-    }
-}
-
-impl Sizes {
-    fn cell(&self, key: &Key) -> &AtomicU32 {
-        let hash = FixedState::default().hash_one(key);
-        &self.0[hash as usize % CELLS]
-    }
-
-    fn add(&self, key: &Key) {
-        self.cell(key).fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn most(&self, key: &Key) -> u32 {
-        self.cell(key).load(Ordering::Relaxed)
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Sources that share something, added up.
-#[derive(Debug, Default)]
-struct Group {
-    members: Vec<Source>,
-    pool: Pool,
-    agents: BTreeMap<u32, u32>,
-}
-
-impl Group {
-    fn add(&mut self, source: Source, profile: &Profile, bins: usize) {
-        self.members.push(source);
-        self.pool.profile.absorb(profile, bins);
-        self.pool.sums.add(source, profile);
-        if let Some(agent) = profile.agents.top() {
-            *self.agents.entry(agent).or_default() += 1;
-        }
-    }
-
-    fn absorb(&mut self, other: Group, bins: usize) {
-        self.members.extend(other.members);
-        self.pool.profile.absorb(&other.pool.profile, bins);
-        self.pool.sums.absorb(&other.pool.sums);
-        for (agent, sources) in other.agents {
-            *self.agents.entry(agent).or_default() += sources;
-        }
-    }
-}
-
-/// Sorts campaigns by volume, and notes whose members everybody is.
+/// Sorts campaigns by volume, and notes whose members everybody is, and what that says of them.
 fn settle(found: &mut Campaigns) {
     found.all.sort_by(|a, b| {
         let by_requests = b.profile.requests.cmp(&a.profile.requests);
@@ -681,7 +508,13 @@ fn settle(found: &mut Campaigns) {
         by_requests.then_with(|| key(a).cmp(&key(b)))
     });
     found.of.clear();
-    for (number, campaign) in (0..).zip(&found.all) {
+    for (number, campaign) in (0..).zip(&mut found.all) {
+        let sources = campaign.members.len();
+        campaign.membership = Membership {
+            why: format!("one of {sources} sources that {}", campaign.told),
+            sources: sources as u32,
+            decibans: campaign.verdict.decibans,
+        };
         for member in &campaign.members {
             found.of.entry((*member, campaign.window)).or_insert(number);
         }

@@ -128,7 +128,7 @@ impl fmt::Display for Gap {
 }
 
 /// What a campaign says of each of its members.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Membership {
     /// In words.
     pub why: String,

@@ -69,6 +69,13 @@ impl Default for Site {
 }
 
 impl Site {
+    /// A source's requests in each half hour that the log covers.
+    pub fn covered_counts(&self, profile: &Profile) -> Vec<f64> {
+        let counts = profile.bins.dense(self.half_hours.len());
+        let covered = counts.get(self.covered()).unwrap_or_default();
+        covered.iter().map(|count| f64::from(*count)).collect()
+    }
+
     /// Takes in one request.
     pub fn observe(&mut self, record: &Record) {
         self.first_seen = self.first_seen.min(record.time);

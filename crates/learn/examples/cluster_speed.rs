@@ -84,6 +84,7 @@ fn main() {
             .map(|series| Fingerprint::of(series, &signs))
             .collect();
         let printed = started.elapsed().as_secs_f64();
+        let prints: Vec<&Fingerprint> = prints.iter().collect();
         let clusters = cluster(&prints, &vec![None; prints.len()], Rule::default());
         let together = started.elapsed().as_secs_f64();
         let found = agreement(&clusters, &campaigns);

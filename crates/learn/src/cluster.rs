@@ -95,7 +95,7 @@ const AGREEING_MIN: u8 = 2;
 /// To compare each series with each founder would take hours for a hundred thousand. Sketches are cut into bands of bits instead, and
 /// only those that agree in two bands are compared. Bands are the wider the more series there are, so that few agree by chance.
 struct Clusters<'a> {
-    prints: &'a [Fingerprint],
+    prints: &'a [&'a Fingerprint],
     kin: &'a [Option<u64>],
     rule: Rule,
     /// Bits of a band, and lags that are searched.
@@ -110,7 +110,7 @@ struct Clusters<'a> {
 }
 
 /// The founder of each series' cluster. Series come in their order; those of one kin share another trait.
-pub fn cluster(prints: &[Fingerprint], kin: &[Option<u64>], rule: Rule) -> Vec<u32> {
+pub fn cluster(prints: &[&Fingerprint], kin: &[Option<u64>], rule: Rule) -> Vec<u32> {
     let width = (prints.len().max(2).ilog2() as usize)
         .saturating_sub(4)
         .clamp(8, 11);
@@ -138,7 +138,7 @@ pub fn cluster(prints: &[Fingerprint], kin: &[Option<u64>], rule: Rule) -> Vec<u
 impl Clusters<'_> {
     /// Joins the most alike founder, or founds a cluster.
     fn join(&mut self, place: u32) -> u32 {
-        let print = &self.prints[place as usize];
+        let print = self.prints[place as usize];
         let kin = self.kin.get(place as usize).copied().flatten();
         let mut candidates = self.candidates(print);
         if let Some(founders) = kin.and_then(|kin| self.by_kin.get(&kin)) {
@@ -147,7 +147,7 @@ impl Clusters<'_> {
         let mut best: Option<(f64, u32)> = None;
         for founder in candidates {
             let is_kin = kin.is_some() && self.kin[founder as usize] == kin;
-            let likeness = print.likeness(&self.prints[founder as usize]);
+            let likeness = print.likeness(self.prints[founder as usize]);
             let is_better = best.is_none_or(|(least, _)| likeness.difference < least);
             if is_better && self.rule.accepts(likeness, is_kin) {
                 best = Some((likeness.difference, founder));
@@ -185,12 +185,12 @@ impl Clusters<'_> {
         for founder in self.touched.drain(..) {
             self.agreeing[founder as usize] = 0;
         }
-        found.retain(|founder| print.is_near(&self.prints[*founder as usize]));
+        found.retain(|founder| print.is_near(self.prints[*founder as usize]));
         found
     }
 
     fn found(&mut self, place: u32, kin: Option<u64>) {
-        let print = &self.prints[place as usize];
+        let print = self.prints[place as usize];
         if let Some(kin) = kin {
             let founders = self.by_kin.entry(kin).or_default();
             if founders.len() < KIN_MAX {
@@ -211,7 +211,7 @@ const WARPED_MAX: usize = 400;
 
 /// Joins clusters of which one runs ahead of the other by up to so many half hours: the same schedule by another clock. `founders` are
 /// those of each series, as [`cluster`] gives them; the heaviest come first.
-pub fn join_shifted(prints: &[Fingerprint], founders: &mut [u32], band: usize, rule: Rule) {
+pub fn join_shifted(prints: &[&Fingerprint], founders: &mut [u32], band: usize, rule: Rule) {
     let mut heads: Vec<u32> = founders.to_vec();
     heads.sort_unstable();
     heads.dedup();
@@ -219,10 +219,10 @@ pub fn join_shifted(prints: &[Fingerprint], founders: &mut [u32], band: usize, r
     heads.truncate(WARPED_MAX);
     let mut into: BTreeMap<u32, u32> = BTreeMap::new();
     for (at, head) in heads.iter().enumerate() {
-        let print = &prints[*head as usize];
+        let print = prints[*head as usize];
         let mut earlier = heads[..at].iter().filter(|other| !into.contains_key(other));
         let found = earlier.find(|other| {
-            let other = &prints[**other as usize];
+            let other = prints[**other as usize];
             let likeness = print.likeness_within(band, other);
             likeness.chance >= rule.chance_min
                 && likeness.alike >= rule.alike_min
@@ -356,6 +356,7 @@ mod tests {
         series.extend((0..4).map(|member| by_schedule(2, member, 0)));
         series.extend((0..4).map(flat));
         let prints = prints(&series);
+        let prints: Vec<&Fingerprint> = prints.iter().collect();
         let nobody = [None; 12];
         let found = cluster(&prints, &nobody, Rule::default());
         assert_eq!(found, [0, 0, 0, 0, 4, 4, 4, 4, 8, 9, 10, 11]);
@@ -372,6 +373,7 @@ mod tests {
             .map(|(ahead, member)| by_schedule(3, member, ahead))
             .collect();
         let prints = prints(&series);
+        let prints: Vec<&Fingerprint> = prints.iter().collect();
         let mut found = cluster(&prints, &[None; 3], Rule::default());
         assert_eq!(found, [0, 0, 2]);
         join_shifted(&prints, &mut found, 16, Rule::default());
@@ -388,7 +390,9 @@ mod tests {
                 .collect(),
             vec![1.0; POINTS],
         ];
-        let found = cluster(&prints(&series), &[Some(1); 4], Rule::default());
+        let prints = prints(&series);
+        let prints: Vec<&Fingerprint> = prints.iter().collect();
+        let found = cluster(&prints, &[Some(1); 4], Rule::default());
         assert_eq!(found.len(), 4);
         let short: Vec<Vec<f64>> = vec![vec![1.0], vec![2.0]];
         let signs = Signs::new(1);
@@ -396,6 +400,7 @@ mod tests {
             .iter()
             .map(|series| Fingerprint::of(series, &signs))
             .collect();
+        let short: Vec<&Fingerprint> = short.iter().collect();
         assert_eq!(cluster(&short, &[None; 2], Rule::default()).len(), 2);
     }
 

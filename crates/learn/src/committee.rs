@@ -7,6 +7,7 @@ use crate::bayes::NaiveBayes;
 use crate::data::Attribute;
 use crate::data::Classifier;
 use crate::data::Dataset;
+use crate::data::rounded;
 use crate::folds::balanced;
 use crate::folds::parts;
 use crate::rules::RuleList;
@@ -231,9 +232,4 @@ fn solve(mut table: [[f64; VALUES]; VALUES], mut right: [f64; VALUES]) -> [f64; 
         right[row] = (right[row] - known) / table[row][row];
     }
     right
-}
-
-/// Six digits are enough, and keep the file short.
-fn rounded(value: f64) -> f64 {
-    (value * 1e6).round() / 1e6
 }

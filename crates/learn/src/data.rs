@@ -90,6 +90,11 @@ impl Dataset {
     }
 }
 
+/// Six digits of a number that was learned are enough, and keep the file short.
+pub(crate) fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
 /// What was learned from examples.
 pub trait Classifier {
     /// How likely an example with these values is positive, from 0 to 1. Never NaN, whatever the values.

@@ -132,6 +132,16 @@ fn share(right: u64, wrong: u64) -> Option<f64> {
     (right + wrong > 0).then(|| right as f64 / (right + wrong) as f64)
 }
 
+/// The mean of some figures, and half of its 95 % interval; no interval for a single one.
+pub fn mean_and_interval(figures: &[f64]) -> (f64, Option<f64>) {
+    let n = figures.len() as f64;
+    let mean = figures.iter().sum::<f64>() / n.max(1.0);
+    let squares = figures.iter().map(|figure| (figure - mean).powi(2));
+    let variance = squares.sum::<f64>() / (n - 1.0);
+    let half = (figures.len() > 1).then(|| 1.96 * (variance / n).sqrt());
+    (mean, half)
+}
+
 /// How well a value alone tells the classes apart: the chance that it is higher for a positive than for a negative example,
 /// or lower, whichever is larger. 0.5 says nothing, 1 everything.
 pub fn overlap(values: impl Iterator<Item = (f64, bool)>) -> f64 {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::data::Attribute;
 use crate::data::Classifier;
 use crate::data::Dataset;
+use crate::data::rounded;
 
 /// Trees at most: more learn the noise.
 const TREES: usize = 200;
@@ -266,9 +267,4 @@ fn cut_between(low: f64, high: f64) -> f64 {
     } else {
         low
     }
-}
-
-/// Six digits are enough, and keep the file short.
-fn rounded(value: f64) -> f64 {
-    (value * 1e6).round() / 1e6
 }

@@ -175,12 +175,9 @@ fn campaigns_are_the_same_whatever_the_threads_and_the_order_of_files() {
     assert_eq!(campaigns(&once).len(), 1);
 }
 
-#[test]
-fn sources_that_come_at_the_same_odd_times_are_one_campaign() {
-    let mut log = Log::default();
-    log.readers();
-    // Bursts that no clock and no crowd explains, from five addresses at once, each with browsers' agents of its own.
-    let mut state = 7_usize;
+/// Bursts that no clock and no crowd explains, from five addresses at once.
+fn bursts(log: &mut Log, seed: usize, network: &str, agent: impl Fn(usize) -> String) {
+    let mut state = seed;
     for burst in 0..60 {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -189,19 +186,24 @@ fn sources_that_come_at_the_same_odd_times_are_one_campaign() {
         for robot in 0..5 {
             for page in 0..20 + burst % 30 {
                 let target = format!("/archive/{}", robot * 100_000 + burst * 100 + page);
-                let agent = format!(
-                    "Mozilla/5.0 (X11; Linux x86_64; rv:12{robot}.0) Gecko/20100101 Firefox/12{robot}.0"
-                );
-                log.add(
-                    start + page * 61 % 1700 + robot,
-                    &format!("203.0.113.{}", 10 + robot),
-                    &target,
-                    "-",
-                    &agent,
-                );
+                let second = start + page * 61 % 1700 + robot;
+                let source = format!("{network}.{}", 10 + robot);
+                log.add(second, &source, &target, "-", &agent(robot));
             }
         }
     }
+}
+
+#[test]
+fn sources_that_come_at_the_same_odd_times_are_one_campaign() {
+    let mut log = Log::default();
+    log.readers();
+    // Each has a browser's agent of its own.
+    bursts(&mut log, 7, "203.0.113", |robot| {
+        format!(
+            "Mozilla/5.0 (X11; Linux x86_64; rv:12{robot}.0) Gecko/20100101 Firefox/12{robot}.0"
+        )
+    });
     let (_folder, path) = file(log.text().as_bytes());
     let json = report(&[&path]);
     let found = campaigns(&json)
@@ -210,6 +212,28 @@ fn sources_that_come_at_the_same_odd_times_are_one_campaign() {
     let campaign = found.unwrap_or_else(|| panic!("none by times in {:#}", json["campaigns"]));
     assert_eq!(campaign["sources"].as_array().unwrap().len(), 5);
     assert_eq!(campaign["agents"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn a_log_of_robots_that_name_themselves_has_campaigns_too() {
+    let mut log = Log::default();
+    let agent = |_: usize| {
+        "Mozilla/5.0 (compatible; SemrushBot/7~bl; +http://www.semrush.com/bot.html)".to_owned()
+    };
+    bursts(&mut log, 7, "203.0.113", agent);
+    bursts(&mut log, 8, "198.51.100", agent);
+    // Somebody is always there, so that the log has no gap; and asks for no page.
+    for minute in 0..SPAN / 120 {
+        log.add(minute * 120, "192.0.2.1", "/alive.png", "-", COMMON);
+    }
+    let (_folder, path) = file(log.text().as_bytes());
+    let json = report(&[&path]);
+    let found = campaigns(&json).iter();
+    let times: Vec<usize> = found
+        .filter(|campaign| campaign["how"] == "times")
+        .map(|campaign| campaign["sources"].as_array().unwrap().len())
+        .collect();
+    assert_eq!(times, [5, 5]);
 }
 
 #[test]

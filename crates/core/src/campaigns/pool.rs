@@ -67,7 +67,7 @@ impl Sums {
         let requests = f64::from(profile.requests);
         self.requests += requests;
         self.squares += requests * requests;
-        profile.bins.for_each(|_, _| self.busy += 1);
+        self.busy += u64::from(profile.bins.busy());
         let value = source.network().unwrap_or(source).value;
         self.networks
             .insert((value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32);
@@ -190,64 +190,31 @@ impl Sums {
     }
 
     fn no_page_parts(&self, others: &Sums) -> Option<Evidence> {
-        let usual = share(others.loaders, others.readers);
-        let here = share(self.loaders, self.readers);
-        if self.readers < READERS_MIN || others.readers < READERS_MIN || usual < USUAL_MIN {
-            return None;
+        Habit {
+            name: "no_page_parts",
+            weight: 10.0,
+            done: "loaded any style sheet, script or picture of a page",
+            does: "load what belongs to their pages",
+            with: "sources with two pages or more",
         }
-        let values = [("share", here), ("share_of_others", usual)];
-        match here {
-            _ if here < HARDLY * usual => Some(toward_crawler(
-                "no_page_parts",
-                10.0,
-                format!(
-                    "{} of {} sources with two pages or more loaded any style sheet, script or picture of a page; of all others {} did",
-                    few(self.loaders),
-                    self.readers,
-                    percent(usual)
-                ),
-                &values,
-            )),
-            _ if here > usual / 2.0 && usual > 0.3 => Some(toward_people(
-                "no_page_parts",
-                -10.0,
-                format!(
-                    "{} of its sources load what belongs to their pages",
-                    percent(here)
-                ),
-                &values,
-            )),
-            _ => None,
-        }
+        .evidence(
+            (self.loaders, self.readers),
+            (others.loaders, others.readers),
+        )
     }
 
     fn no_links(&self, others: &Sums) -> Option<Evidence> {
-        let usual = share(others.followers, others.readers);
-        let here = share(self.followers, self.readers);
-        if self.readers < READERS_MIN || others.readers < READERS_MIN || usual < USUAL_MIN {
-            return None;
+        Habit {
+            name: "no_links",
+            weight: 6.0,
+            done: "came to a page by a link",
+            does: "follow links",
+            with: "sources",
         }
-        let values = [("share", here), ("share_of_others", usual)];
-        match here {
-            _ if here < HARDLY * usual => Some(toward_crawler(
-                "no_links",
-                6.0,
-                format!(
-                    "{} of {} sources came to a page by a link; of all others {} did",
-                    few(self.followers),
-                    self.readers,
-                    percent(usual)
-                ),
-                &values,
-            )),
-            _ if here > usual / 2.0 && usual > 0.3 => Some(toward_people(
-                "no_links",
-                -6.0,
-                format!("{} of its sources follow links", percent(here)),
-                &values,
-            )),
-            _ => None,
-        }
+        .evidence(
+            (self.followers, self.readers),
+            (others.followers, others.readers),
+        )
     }
 
     fn divided_pages(&self, others: &Sums) -> Option<Evidence> {
@@ -292,6 +259,42 @@ impl Sums {
                 &[("mean", mean), ("spread", spread)],
             )
         })
+    }
+}
+
+/// Something that most people's browsers do.
+struct Habit {
+    name: &'static str,
+    weight: f64,
+    /// What it is, in words: that hardly any source of a group did it, or that they do.
+    done: &'static str,
+    does: &'static str,
+    /// Who could have.
+    with: &'static str,
+}
+
+impl Habit {
+    /// What it says of a group that so many of so many sources do it, and of all others.
+    fn evidence(&self, here: (u32, u32), others: (u32, u32)) -> Option<Evidence> {
+        if here.1.min(others.1) < READERS_MIN {
+            return None;
+        }
+        let (part, usual) = (share(here.0, here.1), share(others.0, others.1));
+        let values = [("share", part), ("share_of_others", usual)];
+        if usual >= USUAL_MIN && part < HARDLY * usual {
+            let why = format!(
+                "{} of {} {} {}; of all others {} did",
+                few(here.0),
+                here.1,
+                self.with,
+                self.done,
+                percent(usual)
+            );
+            return Some(toward_crawler(self.name, self.weight, why, &values));
+        }
+        let is_common = usual > 0.3 && part > usual / 2.0;
+        let why = format!("{} of its sources {}", percent(part), self.does);
+        is_common.then(|| toward_people(self.name, -self.weight, why, &values))
     }
 }
 

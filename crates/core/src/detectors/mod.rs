@@ -65,17 +65,7 @@ fn series(profile: &Profile, context: &Context<'_>) -> Result<Vec<f64>, Gap> {
             "no more than two days of this window's log are without a gap, too short to show a rhythm",
         ));
     }
-    let counts = profile.bins.dense(context.site.half_hours());
-    Ok(counts[covered]
-        .iter()
-        .map(|count| f64::from(*count))
-        .collect())
-}
-
-fn busy_half_hours(profile: &Profile) -> u32 {
-    let mut busy = 0;
-    profile.bins.for_each(|_, _| busy += 1);
-    busy
+    Ok(context.site.covered_counts(profile))
 }
 
 /// A rule that looks at one source.

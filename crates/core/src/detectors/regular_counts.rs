@@ -13,7 +13,7 @@ use cattlegrid_learn::series::usual_scatter;
 use super::Detector;
 use super::Family;
 use super::Spec;
-use super::busy_half_hours;
+
 use super::series;
 use super::settings;
 use crate::evidence::Context;
@@ -45,7 +45,7 @@ impl Detector for RegularCounts {
         // Fewer requests cannot fill as many half hours.
         let busy = match profile.requests < self.busy_min {
             true => profile.requests,
-            false => busy_half_hours(profile),
+            false => profile.bins.busy(),
         };
         if busy < self.busy_min {
             return Outcome::Abstain(Gap::TooFew {

@@ -16,7 +16,7 @@ use cattlegrid_learn::series::Shape;
 use super::Detector;
 use super::Family;
 use super::Spec;
-use super::busy_half_hours;
+
 use super::percent;
 use super::series;
 use super::settings;
@@ -68,7 +68,7 @@ impl Detector for TrafficShape {
         if busiest > self.day_requests_max {
             return Outcome::finding_by_volume(busiest);
         }
-        let busy = busy_half_hours(profile);
+        let busy = profile.bins.busy();
         if busy < self.half_hours_min {
             return Outcome::Abstain(Gap::TooFew {
                 what: "busy half hours",
@@ -126,7 +126,7 @@ pub fn shape_values(
 ) -> Option<Vec<f64>> {
     if profile.requests < day_requests_min
         || busiest_day(profile) < day_requests_min
-        || busy_half_hours(profile) < half_hours_min
+        || profile.bins.busy() < half_hours_min
     {
         return None;
     }

@@ -74,6 +74,13 @@ impl Bins {
         }
     }
 
+    /// How many bins are busy.
+    pub fn busy(&self) -> u32 {
+        let mut busy = 0;
+        self.for_each(|_, _| busy += 1);
+        busy
+    }
+
     /// Goes through the busy bins.
     pub fn for_each(&self, mut visit: impl FnMut(u16, u32)) {
         match self {

@@ -2,18 +2,9 @@
 
 use cattlegrid_learn::bayes::NaiveBayes;
 use cattlegrid_learn::data::Classifier;
-use serde::Deserialize;
 
 use crate::reference;
-use crate::reference::Table;
-
-#[derive(Deserialize)]
-struct Case {
-    table: Table,
-    /// Rows to classify, and how likely Orange has them positive.
-    asked: Vec<Vec<f64>>,
-    expected: Vec<f64>,
-}
+use crate::reference::Case;
 
 #[test]
 fn agrees_with_orange_on_discrete_attributes() {

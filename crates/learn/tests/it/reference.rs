@@ -17,6 +17,14 @@ pub(crate) struct Table {
     pub(crate) classes: Vec<u8>,
 }
 
+/// A table to learn from, rows to classify, and how likely the other program has them positive.
+#[derive(Deserialize)]
+pub(crate) struct Case {
+    pub(crate) table: Table,
+    pub(crate) asked: Vec<Vec<f64>>,
+    pub(crate) expected: Vec<f64>,
+}
+
 impl Table {
     pub(crate) fn dataset(&self) -> Dataset {
         let attributes = self.kinds.iter().enumerate().map(|(place, &values)| {

@@ -2,17 +2,9 @@
 
 use cattlegrid_learn::data::Classifier;
 use cattlegrid_learn::trees::Trees;
-use serde::Deserialize;
 
 use crate::reference;
-use crate::reference::Table;
-
-#[derive(Deserialize)]
-struct Case {
-    table: Table,
-    asked: Vec<Vec<f64>>,
-    expected: Vec<f64>,
-}
+use crate::reference::Case;
 
 #[test]
 fn agree_with_scikit_learn() {

@@ -1,0 +1,106 @@
+//! The stories of campaigns: what was found, as the report tells it.
+
+use super::finish::Court;
+use super::sample::Sample;
+use crate::campaigns::Campaign;
+use crate::report::CampaignBefore;
+use crate::report::CampaignReport;
+use crate::request::Source;
+use crate::table::Window;
+use crate::text::printable;
+
+/// Agents of a campaign that are listed.
+const AGENTS_MAX: usize = 20;
+
+impl Court<'_> {
+    /// The stories of all campaigns.
+    pub(super) fn describe_campaigns(&self, sample: &Sample) -> Vec<CampaignReport> {
+        let all = &self.campaigns.all;
+        let paths = sample.paths_of(all.len(), |source, time| {
+            let (number, _) = self.clock.place(time);
+            // Hosts are not told apart in the sample.
+            let window = Window::new(number, 0);
+            self.campaigns.number(source, window).map(|at| at as usize)
+        });
+        all.iter()
+            .zip(paths)
+            .map(|(campaign, paths)| CampaignReport {
+                paths,
+                before: self.before(campaign),
+                ..self.describe_campaign(campaign)
+            })
+            .collect()
+    }
+
+    fn describe_campaign(&self, campaign: &Campaign) -> CampaignReport {
+        let (start, end) = self.clock.span(campaign.window);
+        let (profile, verdict) = (&campaign.profile, &campaign.verdict);
+        let all = self.campaigns.requests[&campaign.window].max(1);
+        let text = |agent: u32| self.agents.text(agent).map_or_else(String::new, printable);
+        let mut members: Vec<String> = campaign
+            .members
+            .iter()
+            .map(|source| self.name(*source))
+            .collect();
+        if self.settings.pseudonyms.is_some() {
+            members.sort_unstable();
+        }
+        CampaignReport {
+            how: campaign.how.name(),
+            start,
+            end,
+            host: self.host(campaign.window),
+            members,
+            networks: campaign.networks,
+            agents: campaign
+                .agents
+                .iter()
+                .take(AGENTS_MAX)
+                .map(|(agent, sources)| (text(*agent), *sources))
+                .collect(),
+            requests: u64::from(profile.requests),
+            pages: u64::from(profile.pages),
+            distinct_pages: profile.distinct_pages.count(),
+            bytes: profile.bytes,
+            share: f64::from(profile.requests) / all as f64,
+            first_seen: profile.first_seen,
+            last_seen: profile.last_seen,
+            kind: verdict.kind,
+            confidence: verdict.confidence(),
+            decibans: verdict.decibans,
+            evidence: verdict.evidence.clone(),
+            at_once: campaign.at_once,
+            series: profile.bins.dense(self.clock.bins as usize),
+            paths: Vec::new(),
+            before: None,
+        }
+    }
+
+    /// The campaign of the window before that has most members in common, or the same main agent where none has any.
+    fn before(&self, campaign: &Campaign) -> Option<CampaignBefore> {
+        let number = campaign.window.number().checked_sub(1)?;
+        let window = Window::new(number, campaign.window.host());
+        let all = self.campaigns.all.iter().enumerate();
+        let earlier = all.filter(|(_, other)| other.window == window);
+        let kept = |other: &Campaign| {
+            let is_there = |source: &&Source| other.members.binary_search(source).is_ok();
+            campaign.members.iter().filter(is_there).count()
+        };
+        let same_agent = |other: &Campaign| {
+            let top = |campaign: &Campaign| campaign.agents.first().map(|(agent, _)| *agent);
+            other.how == campaign.how && top(other).is_some() && top(other) == top(campaign)
+        };
+        earlier
+            .map(|(number, other)| (kept(other), same_agent(other), number, other))
+            .filter(|(kept, same_agent, _, _)| *kept > 0 || *same_agent)
+            .max_by_key(|(kept, same_agent, number, _)| {
+                (*kept, *same_agent, std::cmp::Reverse(*number))
+            })
+            .map(|(kept, _, number, other)| CampaignBefore {
+                number,
+                members: other.members.len(),
+                kept,
+                requests: u64::from(other.profile.requests),
+            })
+    }
+}

@@ -1,0 +1,175 @@
+//! Who shares what with whom: what the two walks over the tables keep.
+
+use std::collections::BTreeMap;
+use std::hash::BuildHasher;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
+
+use cattlegrid_learn::cluster::Fingerprint;
+use foldhash::fast::FixedState;
+
+use super::How;
+use super::pool::Pool;
+use super::pool::Sums;
+use super::pool::loads_parts;
+use crate::profile::Profile;
+use crate::request::Source;
+use crate::table::Window;
+
+/// What some sources of one window share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Key {
+    pub(super) window: Window,
+    pub(super) how: How,
+    /// Hash of an agent, bits of a network, number of a cluster.
+    pub(super) value: u64,
+}
+
+/// What the first walk has seen.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// Sources that use an agent, and how many of them behave like people.
+    pub(super) agents: BTreeMap<(Window, u32), Count>,
+    pub(super) prints: Vec<Print>,
+    pub(super) everybody: BTreeMap<Window, Sums>,
+    pub(super) requests: BTreeMap<Window, u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Count {
+    pub(super) sources: u32,
+    pub(super) people: u32,
+}
+
+/// A source that is heavy enough to have a fingerprint.
+pub(super) struct Print {
+    pub(super) window: Window,
+    pub(super) requests: u32,
+    pub(super) source: Source,
+    pub(super) agent: Option<u32>,
+    pub(super) print: Fingerprint,
+}
+
+/// True for who asks for pages and names itself no robot: those that do are known without a campaign.
+fn is_nameless_reader(profile: &Profile) -> bool {
+    profile.declared == 0 && profile.pages > 0
+}
+
+/// What a source can share with others, except its times.
+pub(super) fn keys(source: Source, window: Window, profile: &Profile) -> [Option<Key>; 3] {
+    let key = |how: How, value: u64| Key { window, how, value };
+    if !is_nameless_reader(profile) {
+        return [None; 3];
+    }
+    // To send no agent is nothing that is shared.
+    let has_agent = profile.agents_empty * 2 < profile.agents_logged;
+    let agent = profile.agents.top().filter(|_| has_agent).map(u64::from);
+    let is_bare = profile.pages >= 3 && profile.referrers_link == 0 && !loads_parts(profile);
+    [
+        agent.map(|agent| key(How::Agent, agent)),
+        agent
+            .filter(|_| is_bare)
+            .map(|agent| key(How::Habit, agent)),
+        source
+            .network()
+            .map(|network| key(How::Network, network.value << 2 | network.kind as u64)),
+    ]
+}
+
+impl Seen {
+    /// True for an agent of which most sources behave like people: those who do not are looked at by their habits.
+    pub(super) fn is_of_people(&self, key: &Key) -> bool {
+        key.how == How::Agent
+            && self
+                .agents
+                .get(&(key.window, key.value as u32))
+                .is_some_and(|count| count.people * 2 > count.sources)
+    }
+
+    pub(super) fn count(&mut self, source: Source, window: Window, profile: &Profile) {
+        *self.requests.entry(window).or_default() += u64::from(profile.requests);
+        if !is_nameless_reader(profile) {
+            return;
+        }
+        if let Some(agent) = profile.agents.top() {
+            let is_person = loads_parts(profile) || profile.referrers_link > 0;
+            let count = self.agents.entry((window, agent)).or_default();
+            count.sources += 1;
+            count.people += u32::from(is_person);
+        }
+        self.everybody
+            .entry(window)
+            .or_default()
+            .add(source, profile);
+    }
+
+    pub(super) fn absorb(&mut self, other: Seen) {
+        for (key, count) in other.agents {
+            let mine = self.agents.entry(key).or_default();
+            mine.sources += count.sources;
+            mine.people += count.people;
+        }
+        self.prints.extend(other.prints);
+        for (window, requests) in other.requests {
+            *self.requests.entry(window).or_default() += requests;
+        }
+        for (window, sums) in other.everybody {
+            self.everybody.entry(window).or_default().absorb(&sums);
+        }
+    }
+}
+
+/// How many sources share a key, at most: keys that fall into one cell are counted together.
+pub(super) struct Sizes(Box<[AtomicU32]>);
+
+/// Cells of [`Sizes`].
+const CELLS: usize = 1 << 21;
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes((0..CELLS).map(|_| AtomicU32::new(0)).collect())
+    }
+}
+
+impl Sizes {
+    fn cell(&self, key: &Key) -> &AtomicU32 {
+        let hash = FixedState::default().hash_one(key);
+        &self.0[hash as usize % CELLS]
+    }
+
+    pub(super) fn add(&self, key: &Key) {
+        self.cell(key).fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn most(&self, key: &Key) -> u32 {
+        self.cell(key).load(Ordering::Relaxed)
+    }
+}
+
+/// Sources that share something, added up.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    pub(super) members: Vec<Source>,
+    pub(super) pool: Pool,
+    pub(super) agents: BTreeMap<u32, u32>,
+}
+
+impl Group {
+    pub(super) fn add(&mut self, source: Source, profile: &Profile, bins: usize) {
+        self.members.push(source);
+        self.pool.profile.absorb(profile, bins);
+        self.pool.sums.add(source, profile);
+        if let Some(agent) = profile.agents.top() {
+            *self.agents.entry(agent).or_default() += 1;
+        }
+    }
+
+    pub(super) fn absorb(&mut self, other: Group, bins: usize) {
+        self.members.extend(other.members);
+        self.pool.profile.absorb(&other.pool.profile, bins);
+        self.pool.sums.absorb(&other.pool.sums);
+        for (agent, sources) in other.agents {
+            *self.agents.entry(agent).or_default() += sources;
+        }
+    }
+}
