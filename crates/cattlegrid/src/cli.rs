@@ -21,7 +21,7 @@ pub(crate) enum Command {
     Analyze(Box<AnalyzeArgs>),
     /// Show everything about one source: verdict, evidence, silent rules, numbers, its traffic over time, its lines
     Inspect(Box<InspectArgs>),
-    /// Write the log of a simulated site whose visitors are known: social, social-test, shop
+    /// Write the log of a simulated site whose visitors are known: social, social-test, shop, town, fleets
     Simulate(SimulateArgs),
     /// Learn the shape of crawlers' and people's traffic from logs with labels, or from simulated worlds
     Train(Box<TrainArgs>),
@@ -154,7 +154,8 @@ pub(crate) struct InspectArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
-    /// The world: social (a social network after the PubCrawl paper), social-test (the same with few users), shop
+    /// The world: social (a social network after the PubCrawl paper), social-test (the same with few users), shop,
+    /// town (many readers of few pages), fleets (the same with fleets among them)
     pub(crate) world: String,
     /// The world grows from this number: one seed, one byte sequence
     #[arg(long, value_name = "N", default_value_t = 1)]

@@ -92,7 +92,7 @@ fn h077_forged_models_are_refused() {
     let text = model().to_json().unwrap();
     assert!(Model::parse(&forged(&text, |_| {})).is_ok());
     type Change = fn(&mut Value);
-    let changes: [(&str, Change); 9] = [
+    let changes: [(&str, Change); 12] = [
         ("no vectors", |model| {
             model["shape"]["svm"]["vectors"] = Value::Array(Vec::new())
         }),
@@ -118,6 +118,15 @@ fn h077_forged_models_are_refused() {
         ("an unknown part", |model| model["extra"] = 1.into()),
         ("votes worth too much", |model| {
             model["shape"]["worth"]["offset"] = 1e9.into()
+        }),
+        ("a tree that asks for what there is not", |model| {
+            model["shape"]["trees"][0]["first"][0] = 99.into()
+        }),
+        ("a tree that decides alone", |model| {
+            model["shape"]["trees"][0]["steps"][0][0] = 1e9.into()
+        }),
+        ("a k that joins everybody", |model| {
+            model["campaign_k"] = (-1.0).into()
         }),
         ("an origin of several lines", |model| {
             model["made_from"] = "a\nb".into()
