@@ -253,6 +253,9 @@ pub(crate) struct LogArgs {
     /// The site's robots.txt as it was when the log was written: robots that fetch what it forbids are told
     #[arg(long, value_name = "FILE")]
     pub(crate) robots: Option<PathBuf>,
+    /// Database of autonomous systems in MaxMind's format (GeoLite2-ASN.mmdb): sources of one provider are judged together, too
+    #[arg(long, value_name = "FILE", env = "CATTLEGRID_ASN")]
+    pub(crate) asn: Option<PathBuf>,
     /// Judge each host of the log for itself, by the host that the log names (%v, $server_name, …): for servers with several
     /// unlike sites. The report shows who visits which
     #[arg(long, help_heading = "Reading")]

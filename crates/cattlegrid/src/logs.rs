@@ -17,6 +17,7 @@ use cattlegrid_core::Report;
 use cattlegrid_core::Settings;
 use cattlegrid_core::analysis::Block;
 use cattlegrid_core::format::Format;
+use cattlegrid_core::knowledge::AutonomousSystems;
 use cattlegrid_core::knowledge::RobotsRules;
 use cattlegrid_core::proxies::Proxies;
 use cattlegrid_core::report::HostReport;
@@ -122,6 +123,9 @@ pub(crate) fn prepare(
             );
         }
     }
+    if let Some(path) = &arguments.asn {
+        knowledge.systems = Some(autonomous_systems(path)?);
+    }
     let analysis = Analysis::new(settings, knowledge).map_err(anyhow::Error::msg)?;
     let plan = plan(&arguments.logs, &looking);
     say_problems(&plan.problems);
@@ -140,6 +144,20 @@ pub(crate) fn prepare(
         looking,
         pool,
     })
+}
+
+/// Larger than any database of autonomous systems.
+const SYSTEMS_BYTES_MAX: u64 = 1 << 30;
+
+fn autonomous_systems(path: &Path) -> anyhow::Result<AutonomousSystems> {
+    let failed = || format!("--asn: {} cannot be read", path.display());
+    let length = std::fs::metadata(path).with_context(failed)?.len();
+    if length > SYSTEMS_BYTES_MAX {
+        bail!("--asn: {} is larger than 1 GiB", path.display());
+    }
+    let bytes = std::fs::read(path).with_context(failed)?;
+    AutonomousSystems::new(bytes)
+        .map_err(|error| anyhow::anyhow!("--asn: {}: {error}", path.display()))
 }
 
 /// Robots read no more of a robots.txt than this, and a longer file is something else.

@@ -20,10 +20,12 @@ use rayon::prelude::*;
 
 use crate::evidence::Context;
 use crate::evidence::Membership;
+use crate::knowledge::AutonomousSystem;
 use crate::knowledge::Knowledge;
 use crate::profile::AgentIndex;
 use crate::profile::Profile;
 use crate::request::Source;
+use crate::request::SourceKind;
 use crate::settings::CampaignSettings;
 use crate::settings::Settings;
 use crate::site::Site;
@@ -68,8 +70,14 @@ pub enum How {
     Agent,
     /// They share a user agent that people use, too, and neither follow links nor load what belongs to a page.
     Habit,
+    /// They share session cookies, which a server gives to one visitor each.
+    Session,
+    /// They share a user agent, and begin a new session every few pages.
+    Cookie,
     /// They share a network.
     Network,
+    /// They share an autonomous system.
+    System,
 }
 
 impl How {
@@ -79,7 +87,10 @@ impl How {
             How::Times => "times",
             How::Agent => "agent",
             How::Habit => "habit",
+            How::Session => "session",
+            How::Cookie => "cookie",
             How::Network => "network",
+            How::System => "system",
         }
     }
 }
@@ -103,6 +114,8 @@ pub struct Campaign {
     pub networks: u64,
     /// Sources that are busy at the same time, on average: 1 where they take turns.
     pub at_once: f64,
+    /// Autonomous systems with the sources in each, most first, where they are known.
+    pub systems: Vec<(AutonomousSystem, u32)>,
     /// What its members share, and what shows in all of them.
     told: String,
     membership: Membership,
@@ -131,11 +144,39 @@ fn at_once(sums: &Sums, profile: &Profile) -> f64 {
     sums.busy as f64 / f64::from(profile.bins.busy().max(1))
 }
 
+/// Sources that share something and were judged together, whatever came out.
+#[derive(Debug)]
+pub struct Judged {
+    /// When.
+    pub window: Window,
+    /// What kind of thing they share.
+    pub how: How,
+    /// What they share, in words.
+    pub shared: String,
+    /// The first of its sources.
+    pub member: Source,
+    /// How many there are.
+    pub sources: u32,
+    /// Their requests.
+    pub requests: u32,
+    /// Their page requests.
+    pub pages: u32,
+    /// What they are together.
+    pub verdict: Verdict,
+    /// They crawl as one.
+    pub is_campaign: bool,
+}
+
+/// Groups that are kept, whatever came out.
+const GROUPS_MAX: usize = 1000;
+
 /// All campaigns of an analysis.
 #[derive(Debug, Default)]
 pub struct Campaigns {
     /// Most requests first.
     pub all: Vec<Campaign>,
+    /// Groups that were judged, most requests first.
+    pub groups: Vec<Judged>,
     /// All requests of each window.
     pub requests: BTreeMap<Window, u64>,
     of: BTreeMap<(Source, Window), u32>,
@@ -153,6 +194,37 @@ impl Campaigns {
         self.all
             .get(number as usize)
             .map(|campaign| &campaign.membership)
+    }
+
+    fn note(&mut self, judged: Judged) {
+        self.groups.push(judged);
+        if self.groups.len() >= 2 * GROUPS_MAX {
+            settle_groups(&mut self.groups);
+        }
+    }
+
+    fn add(&mut self, key: Key, group: Group, verdict: Verdict, told: String) {
+        let number = self.all.len() as u32;
+        for member in &group.members {
+            self.of.entry((*member, key.window)).or_insert(number);
+        }
+        let mut agents: Vec<(u32, u32)> = group.agents.into_iter().collect();
+        agents.sort_unstable_by_key(|(agent, sources)| (std::cmp::Reverse(*sources), *agent));
+        let (sums, profile) = (group.pool.sums, group.pool.profile);
+        self.all.push(Campaign {
+            window: key.window,
+            how: key.how,
+            networks: sums.networks().min(group.members.len() as u64),
+            at_once: at_once(&sums, &profile),
+            members: group.members,
+            profile,
+            verdict,
+            agents,
+            systems: Vec::new(),
+            told,
+            membership: Membership::default(),
+            sums,
+        });
     }
 }
 
@@ -192,6 +264,9 @@ impl Finder<'_> {
         }
         self.join(&seen, &mut found);
         settle(&mut found);
+        for campaign in &mut found.all {
+            campaign.systems = self.systems(&campaign.members);
+        }
         found
     }
 
@@ -249,6 +324,21 @@ impl Finder<'_> {
         found.all = slots.into_iter().flatten().collect();
     }
 
+    /// The autonomous systems of a campaign's sources.
+    fn systems(&self, members: &[Source]) -> Vec<(AutonomousSystem, u32)> {
+        let Some(systems) = &self.knowledge.systems else {
+            return Vec::new();
+        };
+        let mut found: BTreeMap<u32, (AutonomousSystem, u32)> = BTreeMap::new();
+        for system in members.iter().filter_map(|member| systems.of(*member)) {
+            let (_, sources) = found.entry(system.number).or_insert((system, 0));
+            *sources += 1;
+        }
+        let mut found: Vec<(AutonomousSystem, u32)> = found.into_values().collect();
+        found.sort_by_key(|(system, sources)| (std::cmp::Reverse(*sources), system.number));
+        found
+    }
+
     fn options(&self) -> &CampaignSettings {
         &self.settings.campaigns
     }
@@ -260,12 +350,13 @@ impl Finder<'_> {
             .filter(|(_, site)| site.covered().len() >= POINTS_MIN)
             .map(|(window, site)| (*window, Signs::new(site.covered().len())))
             .collect();
+        let systems = self.knowledge.systems.as_ref();
         // What each table has is added at once and let go: there may be millions of agents.
         let walked = self.tables.par_iter().map(|table| {
             let mut seen = Seen::default();
             table.for_each(self.clock, |source, window, profile| {
-                let shared = keys(source, window, profile);
-                shared.iter().flatten().for_each(|key| sizes.add(key));
+                let shared = keys(source, window, profile, systems);
+                shared.iter().for_each(|key| sizes.add(key));
                 seen.count(source, window, profile);
                 if let Some(print) = self.print(source, window, profile, &signs) {
                     seen.prints.push(print);
@@ -349,6 +440,7 @@ impl Finder<'_> {
     ) -> BTreeMap<Key, Group> {
         let bins = self.clock.bins as usize;
         let sources_min = self.options().sources_min;
+        let systems = self.knowledge.systems.as_ref();
         let parts: Vec<BTreeMap<Key, Group>> = self
             .tables
             .par_iter()
@@ -360,8 +452,8 @@ impl Finder<'_> {
                         how: How::Times,
                         value: *value,
                     });
-                    let shared = keys(source, window, profile);
-                    let shared = shared.into_iter().flatten();
+                    let shared = keys(source, window, profile, systems);
+                    let shared = shared.into_iter();
                     let shared = shared
                         .filter(|key| sizes.most(key) >= sources_min && !seen.is_of_people(key));
                     for key in cluster.into_iter().chain(shared) {
@@ -389,6 +481,27 @@ impl Finder<'_> {
         if self.is_explained(key, &group, found) {
             return;
         }
+        let verdict = self.judge(key, &group, everybody);
+        let is_campaign = verdict.class == Class::Crawler && self.is_enough(key.how, &verdict);
+        let shared = self.tell(key, group.members[0]);
+        let told = format!("{shared}{}", reason(&verdict));
+        found.note(Judged {
+            window: key.window,
+            how: key.how,
+            shared,
+            member: group.members[0],
+            sources: group.members.len() as u32,
+            requests: group.pool.profile.requests,
+            pages: group.pool.profile.pages,
+            verdict: verdict.clone(),
+            is_campaign,
+        });
+        if is_campaign {
+            found.add(key, group, verdict, told);
+        }
+    }
+
+    fn judge(&self, key: Key, group: &Group, everybody: &Sums) -> Verdict {
         let scratch = RefCell::new(Scratch::default());
         let context = Context {
             site: &self.sites[&key.window],
@@ -399,7 +512,6 @@ impl Finder<'_> {
             scratch: &scratch,
             campaign: None,
         };
-        let profile = &group.pool.profile;
         let together = Together {
             evidence: match key.how {
                 How::Times => Vec::new(),
@@ -407,36 +519,13 @@ impl Finder<'_> {
             },
             by_rhythm: key.how == How::Times,
         };
-        let verdict = judge_group(
-            profile,
+        judge_group(
+            &group.pool.profile,
             &context,
             &self.settings.detectors,
             &self.settings.weights,
             together,
-        );
-        if verdict.class != Class::Crawler || !self.is_enough(key.how, &verdict) {
-            return;
-        }
-        let told = self.tell(key, &group, &verdict);
-        let number = found.all.len() as u32;
-        for member in &group.members {
-            found.of.entry((*member, key.window)).or_insert(number);
-        }
-        let mut agents: Vec<(u32, u32)> = group.agents.into_iter().collect();
-        agents.sort_unstable_by_key(|(agent, sources)| (std::cmp::Reverse(*sources), *agent));
-        found.all.push(Campaign {
-            window: key.window,
-            how: key.how,
-            networks: group.pool.sums.networks().min(group.members.len() as u64),
-            at_once: at_once(&group.pool.sums, profile),
-            members: group.members,
-            profile: group.pool.profile,
-            verdict,
-            agents,
-            told,
-            membership: Membership::default(),
-            sums: group.pool.sums,
-        });
+        )
     }
 
     /// Whether what was found is more than what the group was chosen by.
@@ -449,8 +538,13 @@ impl Finder<'_> {
         match how {
             // Times that others do not share are enough to look; the verdict says what they are.
             How::Times => true,
-            How::Agent | How::Network => {
+            How::Agent | How::Session | How::Network | How::System => {
                 verdict.decibans >= self.options().decibans_min
+                    && sum(&|name| TOGETHER.contains(&name)) > 0.0
+            }
+            // Who was chosen for dropping cookies cannot be found by that, either.
+            How::Cookie => {
+                sum(&|name| name != "ignored_cookies") >= self.options().decibans_min
                     && sum(&|name| TOGETHER.contains(&name)) > 0.0
             }
             // Who was chosen for following no links cannot be found by that.
@@ -471,37 +565,65 @@ impl Finder<'_> {
             .any(|count| count * 10 >= group.members.len() * 8)
     }
 
-    /// What its members share, and what shows in all of them.
-    fn tell(&self, key: Key, group: &Group, verdict: &Verdict) -> String {
-        let agent = |agent: u64| {
-            let text = self.agents.text(agent as u32).map(printable);
-            text.unwrap_or_else(|| "(unknown)".to_owned())
-        };
-        let shared = match key.how {
+    /// What its members share.
+    fn tell(&self, key: Key, member: Source) -> String {
+        let agent = key.agent().and_then(|agent| self.agents.text(agent));
+        let agent = agent.map_or_else(|| "(unknown)".to_owned(), printable);
+        match key.how {
             How::Times => "come at the same times".to_owned(),
-            How::Agent => format!("share the agent '{}'", agent(key.value)),
+            How::Agent => format!("share the agent '{agent}'"),
             How::Habit => format!(
-                "use the agent '{}' without following links or loading what belongs to pages",
-                agent(key.value)
+                "use the agent '{agent}' without following links or loading what belongs to pages"
             ),
-            How::Network => format!(
-                "share the network {}",
-                group.members[0]
-                    .network()
-                    .map_or_else(String::new, |network| network.to_string())
+            How::Session => "send the same session cookie".to_owned(),
+            How::Cookie => format!(
+                "use the agent '{agent}' and drop their session cookie after {} pages or so",
+                key.pages_of_session()
             ),
-        };
-        let reason = verdict
-            .evidence
-            .iter()
-            .find(|item| item.weight > 0.0)
-            .map_or_else(String::new, |item| format!("; together: {}", item.why));
-        format!("{shared}{reason}")
+            How::Network => format!("share the network {}", self.network_name(member)),
+            How::System => {
+                let systems = self.knowledge.systems.as_ref();
+                let system = systems.and_then(|systems| systems.of(member));
+                let name = system.map_or_else(String::new, |system| system.name);
+                format!("share the autonomous system AS{} {name}", key.value)
+            }
+        }
     }
+
+    fn network_name(&self, member: Source) -> String {
+        if let Some(pseudonyms) = &self.settings.pseudonyms {
+            return format!("of {}", pseudonyms.name(member));
+        }
+        let network = member.network().unwrap_or(member).to_string();
+        let address = network.split('/').next().unwrap_or_default();
+        match member.kind {
+            SourceKind::V4 => format!("{address}/24"),
+            _ => format!("{address}/48"),
+        }
+    }
+}
+
+/// The strongest reason why a group crawls.
+fn reason(verdict: &Verdict) -> String {
+    let strongest = verdict.evidence.iter().find(|item| item.weight > 0.0);
+    strongest.map_or_else(String::new, |item| format!("; together: {}", item.why))
+}
+
+/// Keeps the groups with most requests.
+fn settle_groups(groups: &mut Vec<Judged>) {
+    groups.sort_by(|a, b| {
+        let by_requests = b.requests.cmp(&a.requests);
+        let key = |group: &Judged| (group.window, group.how, group.member);
+        by_requests
+            .then_with(|| key(a).cmp(&key(b)))
+            .then_with(|| a.shared.cmp(&b.shared))
+    });
+    groups.truncate(GROUPS_MAX);
 }
 
 /// Sorts campaigns by volume, and notes whose members everybody is, and what that says of them.
 fn settle(found: &mut Campaigns) {
+    settle_groups(&mut found.groups);
     found.all.sort_by(|a, b| {
         let by_requests = b.profile.requests.cmp(&a.profile.requests);
         let key = |campaign: &Campaign| (campaign.window, campaign.how, campaign.members[0]);

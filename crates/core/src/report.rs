@@ -7,6 +7,7 @@ use cattlegrid_learn::committee::MEMBERS;
 
 use crate::evidence::Outcome;
 use crate::format::Skip;
+use crate::knowledge::AutonomousSystem;
 use crate::knowledge::Purpose;
 use crate::profile::BIN_SECONDS;
 use crate::text::printable;
@@ -14,6 +15,7 @@ use crate::verdict::Cause;
 use crate::verdict::Class;
 use crate::verdict::Evidence;
 use crate::verdict::Kind;
+use crate::verdict::Verdict;
 use crate::verdict::Votes;
 
 /// What an analysis found.
@@ -47,6 +49,8 @@ pub struct Report {
     pub purposes: BTreeMap<Purpose, Totals>,
     /// Sources that crawl as one, most requests first.
     pub campaigns: Vec<CampaignReport>,
+    /// Sources that share something and were judged together, most requests first.
+    pub groups: Vec<GroupReport>,
     /// Sources worth listing, most requests first.
     pub sources: Vec<SourceReport>,
     /// Requests from which users and sources without any evidence are listed.
@@ -58,7 +62,7 @@ pub struct Report {
 /// Sources that crawl as one in one window.
 #[derive(Debug, Clone)]
 pub struct CampaignReport {
-    /// How it was found: by times, agent, habit or network.
+    /// How it was found: by times, agent, habit, session, cookie, network or system.
     pub how: &'static str,
     /// First second of the window.
     pub start: u32,
@@ -70,6 +74,8 @@ pub struct CampaignReport {
     pub members: Vec<String>,
     /// /24 or /48 networks they come from.
     pub networks: u64,
+    /// Autonomous systems with the sources in each, where they are known.
+    pub systems: Vec<(AutonomousSystem, u32)>,
     /// Agents, each with the sources that use it most.
     pub agents: Vec<(String, u32)>,
     /// All their requests.
@@ -104,6 +110,31 @@ pub struct CampaignReport {
     pub before: Option<CampaignBefore>,
 }
 
+/// Sources that share something in one window, judged as one, whatever came out.
+#[derive(Debug, Clone)]
+pub struct GroupReport {
+    /// What kind of thing they share: a name of [`CampaignReport::how`].
+    pub how: &'static str,
+    /// What they share, in words.
+    pub shared: String,
+    /// First second of the window.
+    pub start: u32,
+    /// First second after it.
+    pub end: u32,
+    /// The host, where each was judged for itself.
+    pub host: Option<Arc<str>>,
+    /// How many sources.
+    pub sources: u32,
+    /// Their requests.
+    pub requests: u64,
+    /// Their page requests.
+    pub pages: u64,
+    /// What they are together.
+    pub verdict: Verdict,
+    /// The campaign they are or belong to, as a place in the list.
+    pub campaign: Option<u32>,
+}
+
 /// A campaign in the window before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CampaignBefore {
@@ -124,6 +155,12 @@ impl CampaignReport {
         let active = self.series.iter().filter(|count| **count > 0).count();
         let busy_each = self.at_once * active as f64 / self.members.len().max(1) as f64;
         self.at_once < 1.5 && busy_each >= BUSY_MIN
+    }
+
+    /// Requests a day, over the days from the first to the last.
+    pub fn requests_per_day(&self) -> u64 {
+        let seconds = u64::from(self.last_seen - self.first_seen).max(86_400);
+        self.requests * 86_400 / seconds
     }
 
     /// Requests by hour of the day (UTC).

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use cattlegrid_core::Report;
+use cattlegrid_core::knowledge::AutonomousSystem;
 use cattlegrid_core::report::CampaignReport;
+use cattlegrid_core::report::GroupReport;
 use cattlegrid_core::text::shorten;
 use serde::Serialize;
 
@@ -36,6 +38,9 @@ fn head(campaign: &CampaignReport) -> String {
         ("agent", 0 | 1) => "share a user agent",
         ("agent", _) => "share some user agents",
         ("habit", _) => "share a user agent, follow no links and load no parts of pages",
+        ("session", _) => "send the same session cookie",
+        ("cookie", _) => "share a user agent and drop their session cookies",
+        ("system", _) => "share an autonomous system",
         _ => "share a network",
     };
     let turns = if campaign.takes_turns() {
@@ -93,6 +98,25 @@ fn change(campaign: &CampaignReport) -> Option<String> {
     ))
 }
 
+/// The providers that most of its sources come from, where that is known.
+fn systems(campaign: &CampaignReport) -> Option<String> {
+    let name = |(system, sources): &(AutonomousSystem, u32)| {
+        format!(
+            "{} (AS{}, {} sources)",
+            system.name,
+            system.number,
+            count(u64::from(*sources))
+        )
+    };
+    let shown: Vec<String> = campaign.systems.iter().take(3).map(name).collect();
+    let more = match campaign.systems.len() {
+        0 => return None,
+        1..=3 => String::new(),
+        systems => format!(" and {} others", count(systems as u64 - 3)),
+    };
+    Some(format!("from {}{more}", shown.join(", ")))
+}
+
 fn kind(campaign: &CampaignReport) -> &'static str {
     campaign
         .kind
@@ -143,6 +167,9 @@ pub(crate) fn text(report: &Report, options: &TextOptions, page: &mut String) ->
                 agent
             };
             line(&format!("as {agent}{others}"))?;
+        }
+        if let Some(systems) = systems(campaign) {
+            line(&systems)?;
         }
         if let Some(change) = change(campaign) {
             line(&change)?;
@@ -195,6 +222,9 @@ fn story(campaign: &CampaignReport, page: &mut String) -> std::fmt::Result {
             escape(&evidence.why),
             evidence.weight
         )?;
+    }
+    if let Some(systems) = systems(campaign) {
+        writeln!(page, "<li>{}</li>", escape(&systems))?;
     }
     if let Some(change) = change(campaign) {
         writeln!(page, "<li>{change}</li>")?;
@@ -274,6 +304,7 @@ fn picture(campaign: &CampaignReport, page: &mut String) -> std::fmt::Result {
 
 #[derive(Serialize)]
 pub(crate) struct CampaignJson<'a> {
+    id: usize,
     how: &'static str,
     start: String,
     end: String,
@@ -282,9 +313,11 @@ pub(crate) struct CampaignJson<'a> {
     confidence: f64,
     decibans: f64,
     sources: &'a [String],
-    networks: u64,
+    subnets: u64,
+    systems: Vec<SystemJson<'a>>,
     agents: Vec<AgentJson<'a>>,
     requests: u64,
+    requests_per_day: u64,
     pages: u64,
     distinct_pages: u64,
     bytes: u64,
@@ -301,9 +334,56 @@ pub(crate) struct CampaignJson<'a> {
 }
 
 #[derive(Serialize)]
+struct SystemJson<'a> {
+    number: u32,
+    name: &'a str,
+    sources: u32,
+}
+
+#[derive(Serialize)]
 struct AgentJson<'a> {
     agent: &'a str,
     sources: u32,
+}
+
+#[derive(Serialize)]
+pub(crate) struct GroupJson<'a> {
+    how: &'static str,
+    shared: &'a str,
+    start: String,
+    end: String,
+    host: Option<&'a str>,
+    sources: u32,
+    requests: u64,
+    pages: u64,
+    class: &'static str,
+    kind: Option<&'static str>,
+    confidence: f64,
+    decibans: f64,
+    evidence: Vec<EvidenceJson<'a>>,
+    campaign: Option<u32>,
+}
+
+impl<'a> GroupJson<'a> {
+    pub(crate) fn of(group: &'a GroupReport) -> GroupJson<'a> {
+        let verdict = &group.verdict;
+        GroupJson {
+            how: group.how,
+            shared: &group.shared,
+            start: time(group.start),
+            end: time(group.end),
+            host: group.host.as_deref(),
+            sources: group.sources,
+            requests: group.requests,
+            pages: group.pages,
+            class: verdict.class.name(),
+            kind: verdict.kind.map(|kind| kind.name()),
+            confidence: rounded(verdict.confidence()),
+            decibans: rounded(verdict.decibans),
+            evidence: verdict.evidence.iter().map(EvidenceJson::of).collect(),
+            campaign: group.campaign,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -315,8 +395,9 @@ struct BeforeJson {
 }
 
 impl<'a> CampaignJson<'a> {
-    pub(crate) fn of(campaign: &'a CampaignReport) -> CampaignJson<'a> {
+    pub(crate) fn of((id, campaign): (usize, &'a CampaignReport)) -> CampaignJson<'a> {
         CampaignJson {
+            id,
             how: campaign.how,
             start: time(campaign.start),
             end: time(campaign.end),
@@ -325,7 +406,16 @@ impl<'a> CampaignJson<'a> {
             confidence: rounded(campaign.confidence),
             decibans: rounded(campaign.decibans),
             sources: &campaign.members,
-            networks: campaign.networks,
+            subnets: campaign.networks,
+            systems: campaign
+                .systems
+                .iter()
+                .map(|(system, sources)| SystemJson {
+                    number: system.number,
+                    name: &system.name,
+                    sources: *sources,
+                })
+                .collect(),
             agents: campaign
                 .agents
                 .iter()
@@ -335,6 +425,7 @@ impl<'a> CampaignJson<'a> {
                 })
                 .collect(),
             requests: campaign.requests,
+            requests_per_day: campaign.requests_per_day(),
             pages: campaign.pages,
             distinct_pages: campaign.distinct_pages,
             bytes: campaign.bytes,

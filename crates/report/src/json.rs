@@ -27,6 +27,7 @@ use serde_json::Map;
 use serde_json::Value;
 
 use crate::campaigns::CampaignJson;
+use crate::campaigns::GroupJson;
 
 /// Writes the report as one JSON document.
 pub fn write_json(report: &Report, out: &mut impl Write) -> io::Result<()> {
@@ -183,7 +184,7 @@ struct Document<'a> {
     timeline: TimelineJson<'a>,
     #[serde(serialize_with = "each_source")]
     sources: &'a [SourceReport],
-    groups: [(); 0],
+    groups: Vec<GroupJson<'a>>,
     #[serde(serialize_with = "each_campaign")]
     campaigns: &'a [CampaignReport],
 }
@@ -464,7 +465,7 @@ impl<'a> Document<'a> {
             hosts: report.hosts.iter().map(HostJson::of).collect(),
             timeline: TimelineJson::of(report),
             sources: &report.sources,
-            groups: [],
+            groups: report.groups.iter().map(GroupJson::of).collect(),
             campaigns: &report.campaigns,
         }
     }
@@ -474,7 +475,7 @@ fn each_campaign<S: serde::Serializer>(
     campaigns: &&[CampaignReport],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(campaigns.iter().map(CampaignJson::of))
+    serializer.collect_seq(campaigns.iter().enumerate().map(CampaignJson::of))
 }
 
 /// Sources are turned into JSON one at a time: there may be millions.

@@ -57,6 +57,16 @@ impl Log {
         }
     }
 
+    /// The same log with a field for the session cookie.
+    fn with_sessions(mut self, session: impl Fn(&str, usize) -> String) -> Log {
+        for (place, (_, line)) in self.0.iter_mut().enumerate() {
+            let source = line.split(' ').next().unwrap_or_default();
+            let session = session(source, place);
+            *line = format!("{line} \"sid={session}\"");
+        }
+        self
+    }
+
     fn readers(&mut self) {
         for number in 0..600 {
             let source = format!("192.0.{}.{}", 2 + number / 250, number % 250);
@@ -266,4 +276,232 @@ fn addresses_that_take_turns_are_one_campaign() {
         campaign["busy_at_once"]
     );
     assert_eq!(campaign["kind"], "masquerading");
+}
+
+/// The format of logs that have the cookies behind everything else.
+const COOKIES: &str = r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" "%{Cookie}i""#;
+
+/// An agent that nobody else has.
+fn own_agent(number: usize) -> String {
+    format!("Mozilla/5.0 (X11; Linux x86_64; rv:1{number}.0) Gecko/20100101 Firefox/1{number}.0")
+}
+
+/// A database of autonomous systems with one network: 2001:db8::/32 is AS64500.
+fn database() -> Vec<u8> {
+    let text = |text: &str| match text.len() as u8 {
+        length @ 0..29 => [&[0x40 | length][..], text.as_bytes()].concat(),
+        length => [&[0x5d, length - 29][..], text.as_bytes()].concat(),
+    };
+    let number = |kind: u8, value: u32| [&[kind][..], &value.to_be_bytes()].concat();
+    let u16_of = |value: u8| vec![0xa1, value];
+    let u32_of = |value: u32| number(0xc4, value);
+    // Bits of the network lead from node to node, all others to nothing; the last leads to the data.
+    let nodes = 32_u32;
+    let network = 0x2001_0db8_u32;
+    let mut tree = Vec::new();
+    for bit in 0..nodes {
+        let next = if bit + 1 == nodes {
+            nodes + 16
+        } else {
+            bit + 1
+        };
+        let records = match network >> (31 - bit) & 1 {
+            0 => [next, nodes],
+            _ => [nodes, next],
+        };
+        records
+            .iter()
+            .for_each(|record| tree.extend_from_slice(&record.to_be_bytes()[1..]));
+    }
+    tree.extend([0; 16]);
+    let row = [
+        vec![0xe2],
+        text("autonomous_system_number"),
+        u32_of(64500),
+        text("autonomous_system_organization"),
+        text("Example Hosting"),
+    ];
+    let about = [
+        vec![0xe9],
+        text("node_count"),
+        u32_of(nodes),
+        text("record_size"),
+        u16_of(24),
+        text("ip_version"),
+        u16_of(6),
+        text("database_type"),
+        text("Example-ASN"),
+        text("binary_format_major_version"),
+        u16_of(2),
+        text("binary_format_minor_version"),
+        u16_of(0),
+        text("build_epoch"),
+        vec![0x01, 0x02, 1],
+        text("languages"),
+        vec![0x00, 0x04],
+        text("description"),
+        vec![0xe1],
+        text("en"),
+        text("for tests"),
+    ];
+    let mark = b"\xab\xcd\xefMaxMind.com".to_vec();
+    [tree, row.concat(), mark, about.concat()].concat()
+}
+
+/// Forty sources in forty networks of one provider, each with an agent of its own.
+fn with_hosted_fleet() -> String {
+    let mut log = Log::default();
+    log.readers();
+    for number in 0..40 {
+        log.member(
+            &format!("2001:db8:{number:x}::1"),
+            &own_agent(number),
+            number,
+        );
+    }
+    log.text()
+}
+
+#[test]
+fn sources_of_one_provider_are_judged_together_where_the_owner_has_a_database() {
+    let (folder, path) = file(with_hosted_fleet().as_bytes());
+    assert_eq!(campaigns(&report(&[&path])).len(), 0);
+    let base = write(folder.path(), "asn.mmdb", &database());
+    let json = report(&["--asn", &base, &path]);
+    let [campaign] = campaigns(&json).as_slice() else {
+        panic!("one campaign expected, found {:#}", json["campaigns"]);
+    };
+    assert_eq!(campaign["how"], "system");
+    assert_eq!(campaign["sources"].as_array().unwrap().len(), 40);
+    assert_eq!(
+        campaign["systems"],
+        serde_json::json!([{ "number": 64500, "name": "Example Hosting", "sources": 40 }])
+    );
+    let text = stdout(&run(&["analyze", "--asn", &base, &path]));
+    assert!(
+        text.contains("from Example Hosting (AS64500, 40 sources)"),
+        "{text}"
+    );
+    let groups = json["groups"].as_array().unwrap();
+    let group = groups
+        .iter()
+        .find(|group| group["how"] == "system")
+        .unwrap();
+    assert_eq!(
+        group["shared"],
+        "share the autonomous system AS64500 Example Hosting"
+    );
+    assert_eq!(group["campaign"], 0);
+}
+
+#[test]
+fn a_damaged_database_of_systems_is_refused_and_none_ends_the_program() {
+    let (folder, path) =
+        file(b"192.0.2.1 - - [01/Jan/2030:00:00:00 +0000] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"\n");
+    let sound = database();
+    let check = |bytes: &[u8]| {
+        let base = write(folder.path(), "asn.mmdb", bytes);
+        let output = run(&["analyze", "--quiet", "--asn", &base, &path]);
+        let status = output.status.code();
+        assert!(matches!(status, Some(0 | 2)), "{output:?}");
+        if status == Some(2) {
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                said.contains("--asn: ") && said.contains("asn.mmdb"),
+                "{said}"
+            );
+        }
+        status
+    };
+    assert_eq!(check(&sound), Some(0));
+    assert_eq!(check(b"source,label\n"), Some(2));
+    for at in (0..sound.len()).step_by(23) {
+        check(&sound[..at]);
+        let mut flipped = sound.clone();
+        flipped[at] ^= 0xff;
+        check(&flipped);
+    }
+}
+
+#[test]
+fn sources_that_send_one_session_cookie_are_judged_together() {
+    let mut log = Log::default();
+    log.readers();
+    for number in 0..40 {
+        let source = format!("198.51.{}.7", 100 + number);
+        log.member(&source, &own_agent(number), number);
+    }
+    let log = log.with_sessions(|source, _| match source.strip_prefix("198.51.") {
+        Some(_) => "stolen".to_owned(),
+        None => source.to_owned(),
+    });
+    let (_folder, path) = file(log.text().as_bytes());
+    let json = report(&["--format", COOKIES, &path]);
+    let [campaign] = campaigns(&json).as_slice() else {
+        panic!("one campaign expected, found {:#}", json["campaigns"]);
+    };
+    assert_eq!(campaign["how"], "session");
+    assert_eq!(campaign["sources"].as_array().unwrap().len(), 40);
+}
+
+#[test]
+fn sources_with_a_common_agent_that_drop_their_cookies_alike_are_judged_together() {
+    let mut log = Log::default();
+    log.readers();
+    for number in 0..40 {
+        let source = format!("198.51.{}.7", 100 + number);
+        // They name a page they come from, so that their habits do not give them away.
+        for page in 0..9 {
+            let second = (number * 104_729 + page * 37_607) % SPAN;
+            let target = format!("/story/{}", 1000 + number * 9 + page);
+            log.add(second, &source, &target, "https://site.example/", COMMON);
+        }
+    }
+    let log = log.with_sessions(|source, place| match source.strip_prefix("198.51.") {
+        Some(_) => format!("{}", place / 3),
+        None => source.to_owned(),
+    });
+    let (_folder, path) = file(log.text().as_bytes());
+    let json = report(&["--format", COOKIES, &path]);
+    let [campaign] = campaigns(&json).as_slice() else {
+        panic!("one campaign expected, found {:#}", json["campaigns"]);
+    };
+    assert_eq!(campaign["how"], "cookie");
+    let sources = campaign["sources"].as_array().unwrap();
+    assert_eq!(sources.len(), 40);
+    assert!(
+        sources
+            .iter()
+            .all(|source| source.as_str().unwrap().starts_with("198.51."))
+    );
+}
+
+#[test]
+fn groups_are_listed_whatever_they_are_and_pseudonyms_hide_their_network() {
+    let mut log = Log::default();
+    log.readers();
+    for number in 0..40 {
+        log.member(&format!("198.51.100.{number}"), &own_agent(number), number);
+    }
+    let (_folder, path) = file(log.text().as_bytes());
+    let plain = report(&[&path]);
+    assert_eq!(campaigns(&plain)[0]["how"], "network");
+    let groups = plain["groups"].as_array().unwrap();
+    let of = |network: &str| {
+        let shared = format!("share the network {network}");
+        groups
+            .iter()
+            .find(|group| group["shared"] == shared.as_str())
+            .unwrap()
+    };
+    assert_eq!(of("198.51.100.0/24")["campaign"], 0);
+    assert_eq!(
+        (
+            &of("192.0.2.0/24")["class"],
+            &of("192.0.2.0/24")["campaign"]
+        ),
+        (&Value::from("user"), &Value::Null)
+    );
+    let hidden = report(&["--pseudonymize", &path]).to_string();
+    assert!(!hidden.contains("198.51.100") && !hidden.contains("192.0.2"));
 }

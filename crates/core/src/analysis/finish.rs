@@ -111,6 +111,7 @@ pub(super) fn report(analysis: &Analysis) -> Report {
     }
     report.hosts = sorted_hosts(whole.hosts);
     report.campaigns = court.describe_campaigns(&sample);
+    report.groups = court.describe_groups();
     let bands = whole.bands.into_iter().collect();
     report.paths = sample.paths(&bands, first, report.all().pages);
     if let Some(inspection) = &mut report.inspection {

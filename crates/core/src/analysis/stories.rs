@@ -5,6 +5,7 @@ use super::sample::Sample;
 use crate::campaigns::Campaign;
 use crate::report::CampaignBefore;
 use crate::report::CampaignReport;
+use crate::report::GroupReport;
 use crate::request::Source;
 use crate::table::Window;
 use crate::text::printable;
@@ -32,6 +33,29 @@ impl Court<'_> {
             .collect()
     }
 
+    /// All groups that were judged together.
+    pub(super) fn describe_groups(&self) -> Vec<GroupReport> {
+        let groups = self.campaigns.groups.iter();
+        groups
+            .map(|group| {
+                let (start, end) = self.clock.span(group.window);
+                let of = self.campaigns.number(group.member, group.window);
+                GroupReport {
+                    how: group.how.name(),
+                    shared: group.shared.clone(),
+                    start,
+                    end,
+                    host: self.host(group.window),
+                    sources: group.sources,
+                    requests: u64::from(group.requests),
+                    pages: u64::from(group.pages),
+                    verdict: group.verdict.clone(),
+                    campaign: of.filter(|_| group.is_campaign),
+                }
+            })
+            .collect()
+    }
+
     fn describe_campaign(&self, campaign: &Campaign) -> CampaignReport {
         let (start, end) = self.clock.span(campaign.window);
         let (profile, verdict) = (&campaign.profile, &campaign.verdict);
@@ -52,6 +76,7 @@ impl Court<'_> {
             host: self.host(campaign.window),
             members,
             networks: campaign.networks,
+            systems: campaign.systems.clone(),
             agents: campaign
                 .agents
                 .iter()

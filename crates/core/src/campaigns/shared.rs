@@ -7,11 +7,13 @@ use std::sync::atomic::Ordering;
 
 use cattlegrid_learn::cluster::Fingerprint;
 use foldhash::fast::FixedState;
+use smallvec::SmallVec;
 
 use super::How;
 use super::pool::Pool;
 use super::pool::Sums;
 use super::pool::loads_parts;
+use crate::knowledge::AutonomousSystems;
 use crate::profile::Profile;
 use crate::request::Source;
 use crate::table::Window;
@@ -21,8 +23,33 @@ use crate::table::Window;
 pub(super) struct Key {
     pub(super) window: Window,
     pub(super) how: How,
-    /// Hash of an agent, bits of a network, number of a cluster.
+    /// Hash of an agent or a session, bits of a network, number of a cluster or an autonomous system.
     pub(super) value: u64,
+}
+
+impl Key {
+    /// An agent whose sources begin a new session about every so many pages.
+    fn cookie(window: Window, agent: u64, pages: u32) -> Key {
+        Key {
+            window,
+            how: How::Cookie,
+            value: agent << 8 | u64::from(pages.max(1).ilog2()),
+        }
+    }
+
+    /// The agent that is shared, where one is.
+    pub(super) fn agent(&self) -> Option<u32> {
+        match self.how {
+            How::Agent | How::Habit => Some(self.value as u32),
+            How::Cookie => Some((self.value >> 8) as u32),
+            How::Times | How::Session | How::Network | How::System => None,
+        }
+    }
+
+    /// The fewest pages of a session, where that is shared.
+    pub(super) fn pages_of_session(&self) -> u32 {
+        1 << (self.value & 0x1f)
+    }
 }
 
 /// What the first walk has seen.
@@ -55,25 +82,65 @@ fn is_nameless_reader(profile: &Profile) -> bool {
     profile.declared == 0 && profile.pages > 0
 }
 
+/// What one source shares with others: seldom more than this.
+pub(super) type Keys = SmallVec<[Key; 4]>;
+
+/// Sessions of a source up to which each may be one that others use, too.
+const SESSIONS_MAX: usize = 4;
+/// Pages from which a source's way with cookies shows.
+const COOKIE_PAGES_MIN: u32 = 3;
+
 /// What a source can share with others, except its times.
-pub(super) fn keys(source: Source, window: Window, profile: &Profile) -> [Option<Key>; 3] {
+pub(super) fn keys(
+    source: Source,
+    window: Window,
+    profile: &Profile,
+    systems: Option<&AutonomousSystems>,
+) -> Keys {
     let key = |how: How, value: u64| Key { window, how, value };
     if !is_nameless_reader(profile) {
-        return [None; 3];
+        return Keys::new();
     }
     // To send no agent is nothing that is shared.
     let has_agent = profile.agents_empty * 2 < profile.agents_logged;
     let agent = profile.agents.top().filter(|_| has_agent).map(u64::from);
     let is_bare = profile.pages >= 3 && profile.referrers_link == 0 && !loads_parts(profile);
-    [
+    let network = source.network();
+    let system = systems.and_then(|systems| systems.number(source));
+    let shared = [
         agent.map(|agent| key(How::Agent, agent)),
         agent
             .filter(|_| is_bare)
             .map(|agent| key(How::Habit, agent)),
-        source
-            .network()
-            .map(|network| key(How::Network, network.value << 2 | network.kind as u64)),
-    ]
+        network.map(|network| key(How::Network, network.value << 2 | network.kind as u64)),
+        system.map(|system| key(How::System, u64::from(system))),
+    ];
+    let mut keys: Keys = shared.into_iter().flatten().collect();
+    keys.extend(cookie_keys(window, agent, profile));
+    keys
+}
+
+/// What a source shares by its session cookies: the very sessions, or how soon it drops them.
+fn cookie_keys(
+    window: Window,
+    agent: Option<u64>,
+    profile: &Profile,
+) -> impl Iterator<Item = Key> + '_ {
+    let sessions = profile.sessions().filter(|sessions| sessions.logged > 0);
+    let few = sessions.and_then(|sessions| sessions.distinct.few());
+    let shared = few.filter(|few| few.len() <= SESSIONS_MAX);
+    let shared = shared.unwrap_or_default().iter().map(move |session| Key {
+        window,
+        how: How::Session,
+        value: u64::from(*session),
+    });
+    let pattern = sessions.zip(agent).and_then(|(sessions, agent)| {
+        let distinct = sessions.distinct.count() as u32;
+        // Who never drops a cookie, or has none yet, does as people do.
+        let drops = sessions.logged >= COOKIE_PAGES_MIN && distinct > 1;
+        drops.then(|| Key::cookie(window, agent, sessions.logged / distinct))
+    });
+    shared.chain(pattern)
 }
 
 impl Seen {

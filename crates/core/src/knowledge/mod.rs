@@ -4,6 +4,7 @@ mod operators;
 mod robots;
 mod rules;
 mod shape;
+mod systems;
 
 pub use operators::Claim;
 pub use operators::Operator;
@@ -11,6 +12,8 @@ pub use operators::OwnRobot;
 pub use robots::Robot;
 pub use robots::RobotList;
 pub use rules::RobotsRules;
+pub use systems::AutonomousSystem;
+pub use systems::AutonomousSystems;
 
 /// Everything known before the first request.
 #[derive(Debug)]
@@ -21,6 +24,8 @@ pub struct Knowledge {
     pub operators: Vec<Operator>,
     /// The owner's robots.txt, where it was given.
     pub rules: Option<RobotsRules>,
+    /// Who announces addresses, where the owner has a database of that.
+    pub systems: Option<AutonomousSystems>,
 }
 
 impl Knowledge {
@@ -30,6 +35,7 @@ impl Knowledge {
             robots: RobotList::new(robots, &operators)?,
             operators,
             rules: None,
+            systems: None,
         })
     }
 
