@@ -35,6 +35,8 @@ pub mod detectors;
 
 pub mod verdict;
 
+pub mod policy;
+
 pub mod report;
 
 pub mod settings;

@@ -13,6 +13,7 @@ use toml::Spanned;
 use crate::detectors::Detector;
 use crate::detectors::SPECS;
 use crate::format::DEFAULT_SESSION_COOKIES;
+use crate::policy::Limits;
 use crate::profile::BIN_SECONDS;
 use crate::profile::DEFAULT_LISTINGS;
 use crate::proxies::Proxies;
@@ -30,6 +31,7 @@ struct Options {
     session_cookies: Option<Vec<String>>,
     listings: Option<Spanned<Vec<String>>>,
     campaigns: CampaignSettings,
+    policy: Option<Spanned<Limits>>,
     detectors: BTreeMap<Spanned<String>, Spanned<toml::Table>>,
 }
 
@@ -77,6 +79,8 @@ pub struct Settings {
     pub listings: Vec<String>,
     /// When sources are looked at together.
     pub campaigns: CampaignSettings,
+    /// How much unknown sources may take.
+    pub limits: Limits,
     /// The detectors in the order of [`SPECS`].
     pub detectors: Vec<Box<dyn Detector>>,
     /// Weights of the verdict.
@@ -184,6 +188,7 @@ impl Settings {
         if listings.iter().any(String::is_empty) || listings.len() > 1000 {
             errors.push("listings: an empty text would match every referrer, and more than 1000 are not taken".to_owned());
         }
+        let limits = checked_limits(options.policy, &at, &mut errors);
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -197,6 +202,7 @@ impl Settings {
                 .unwrap_or_else(|| DEFAULT_SESSION_COOKIES.map(str::to_owned).to_vec()),
             listings,
             campaigns: options.campaigns,
+            limits,
             detectors,
             weights: Weights::default(),
             reading: Reading::default(),
@@ -250,12 +256,27 @@ impl Settings {
             campaigns.decibans_min,
             campaigns.shifted_hours
         );
+        out += &Limits::manual();
         for spec in &SPECS {
             out += "\n";
             out += &spec.settings_manual();
         }
         out
     }
+}
+
+fn checked_limits(
+    given: Option<Spanned<Limits>>,
+    at: &dyn Fn(usize) -> String,
+    errors: &mut Vec<String>,
+) -> Limits {
+    let Some(given) = given else {
+        return Limits::default();
+    };
+    if let Err(error) = given.as_ref().check() {
+        errors.push(format!("{}: [policy]: {error}", at(given.span().start)));
+    }
+    given.into_inner()
 }
 
 fn build_detectors(
@@ -341,6 +362,10 @@ mod tests {
             ],
         );
         check("window_days = nan", &["window_days"]);
+        check(
+            "\n[policy]\nk1 = 30\nk2 = 20",
+            &["line 2: [policy]: k1 = 30 must not be above k2 = 20"],
+        );
         check("min_requests = \"x\"", &["line 1: invalid type"]);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// Modules of the crate, lowest first: a module uses only those above it.
-const LAYERS: [&str; 18] = [
+const LAYERS: [&str; 19] = [
     "text",
     "request",
     "networks",
@@ -20,6 +20,7 @@ const LAYERS: [&str; 18] = [
     "evidence",
     "detectors",
     "verdict",
+    "policy",
     "report",
     "settings",
     "campaigns",

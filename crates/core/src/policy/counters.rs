@@ -1,0 +1,207 @@
+//! Pages of the last day, for millions of sources in fixed memory.
+//!
+//! The table has its full size from the start and never grows, so that no request ever waits for it to be copied. It is divided into
+//! rows; a source stands in one row, and where a row is full the one that says least is forgotten, which is counted.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+
+use crate::request::Source;
+
+/// Seconds of a day.
+pub const DAY: u32 = 86_400;
+/// A day is counted in steps of three hours; of the oldest, the part that is still within the day.
+const STEP: u32 = 3 * 3600;
+/// Steps of a day, and one that ends within it.
+const STEPS: usize = (DAY / STEP) as usize + 1;
+/// Cells of a row: a few lines of the processor's cache.
+const ROW: usize = 16;
+
+/// Whose pages are counted: a source, a network, a person, or all that one entry of the knowledge base is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Tally {
+    what: u8,
+    value: u64,
+}
+
+impl Tally {
+    /// A source.
+    pub fn source(source: Source) -> Tally {
+        Tally {
+            what: source.kind as u8,
+            value: source.value,
+        }
+    }
+
+    /// The network around a source.
+    pub fn network(network: Source) -> Tally {
+        Tally {
+            what: 4 + network.kind as u8,
+            value: network.value,
+        }
+    }
+
+    /// A signed-in person.
+    pub fn user(user: u64) -> Tally {
+        Tally {
+            what: 8,
+            value: user,
+        }
+    }
+
+    /// All that an entry of the knowledge base is about.
+    pub fn entry(entry: u64) -> Tally {
+        Tally {
+            what: 9,
+            value: entry,
+        }
+    }
+}
+
+/// Pages of one tally, 24 bytes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cell {
+    /// Number of the newest step.
+    step: u32,
+    /// Pages of each step, by its number modulo [`STEPS`]. They stop at the largest number that fits.
+    pages: [u16; STEPS],
+    /// More of the hash, so that two tallies are hardly ever taken for one.
+    check: u16,
+}
+
+/// Cells that share a place: what tells whose they are fills one line of the cache, and is looked through at once.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(64))]
+struct Row {
+    /// Parts of the keyed hashes; 0 for a free cell.
+    tags: [u32; ROW],
+    cells: [Cell; ROW],
+}
+
+impl Cell {
+    /// Moves on to a step; the ones that have left the day are forgotten.
+    fn advance(&mut self, step: u32) {
+        let passed = step.saturating_sub(self.step);
+        if passed as usize >= STEPS {
+            self.pages = [0; STEPS];
+        } else {
+            for gone in 1..=passed {
+                self.pages[(self.step + gone) as usize % STEPS] = 0;
+            }
+        }
+        // A clock that runs back counts into the newest step.
+        self.step = self.step.max(step);
+    }
+
+    /// True where all its pages have left the day.
+    fn is_gone(&self, step: u32) -> bool {
+        self.step + STEPS as u32 <= step
+    }
+
+    fn pages(&self) -> u32 {
+        self.pages.iter().copied().map(u32::from).sum()
+    }
+
+    /// Pages of the last day.
+    fn sum(&self, time: u32) -> u32 {
+        let all = self.pages();
+        let oldest = u32::from(self.pages[(self.step as usize + 1) % STEPS]);
+        // Of the oldest step only the part that lies within the last day counts.
+        let left = STEP - time % STEP;
+        all - oldest + (u64::from(oldest) * u64::from(left) / u64::from(STEP)) as u32
+    }
+}
+
+/// Pages of the last day.
+#[derive(Debug)]
+pub struct Counters {
+    rows: Vec<Row>,
+    hasher: FixedState,
+    forgotten: u64,
+}
+
+impl Counters {
+    /// Room for so many tallies. The hash is keyed: nobody can choose addresses that push each other out.
+    pub fn new(tallies_max: usize, seed: u64) -> Counters {
+        // A row overflows long before the table is full: a quarter more than asked for.
+        let rows = (tallies_max + tallies_max / 4).div_ceil(ROW).max(1);
+        Counters {
+            rows: vec![Row::default(); rows],
+            hasher: FixedState::with_seed(seed),
+            forgotten: 0,
+        }
+    }
+
+    /// Adds pages at a time, and gives all of the last day.
+    pub fn count(&mut self, tally: Tally, time: u32, pages: u16) -> u32 {
+        let step = time / STEP;
+        let hash = self.hasher.hash_one(tally);
+        // The upper bits choose the row, the lower ones tell its cells apart.
+        let at = (u128::from(hash) * self.rows.len() as u128) >> 64;
+        let row = &mut self.rows[at as usize];
+        let (tag, check) = ((hash as u32).max(1), (hash >> 32) as u16);
+        let cell = match row.find(tag, check) {
+            Some(at) => &mut row.cells[at],
+            None if pages == 0 => return 0,
+            None => {
+                let at = row.least(step);
+                let is_lost = row.tags[at] != 0 && !row.cells[at].is_gone(step);
+                self.forgotten += u64::from(is_lost);
+                row.tags[at] = tag;
+                row.cells[at] = Cell {
+                    step,
+                    check,
+                    pages: [0; STEPS],
+                };
+                &mut row.cells[at]
+            }
+        };
+        cell.advance(step);
+        let now = &mut cell.pages[cell.step as usize % STEPS];
+        *now = now.saturating_add(pages);
+        cell.sum(time)
+    }
+
+    /// Tallies that were forgotten within their day because there was no room.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Bytes of the whole table.
+    pub fn bytes(&self) -> usize {
+        self.rows.len() * size_of::<Row>()
+    }
+}
+
+impl Row {
+    fn find(&self, tag: u32, check: u16) -> Option<usize> {
+        let mut same = 0_u32;
+        for (at, known) in self.tags.iter().enumerate() {
+            same |= u32::from(*known == tag) << at;
+        }
+        while same != 0 {
+            let at = same.trailing_zeros() as usize;
+            if self.cells[at].check == check {
+                return Some(at);
+            }
+            same &= same - 1;
+        }
+        None
+    }
+
+    /// The cell that says least: a free one, else one of an earlier day, else the one with fewest pages, of these the oldest.
+    fn least(&self, step: u32) -> usize {
+        if let Some(free) = self.tags.iter().position(|tag| *tag == 0) {
+            return free;
+        }
+        let worth = |cell: &Cell| match cell.is_gone(step) {
+            true => (0, 0),
+            false => (1 + cell.pages(), cell.step),
+        };
+        let cells = self.cells.iter().enumerate();
+        cells
+            .min_by_key(|(_, cell)| worth(cell))
+            .map_or(0, |(at, _)| at)
+    }
+}

@@ -1,0 +1,174 @@
+//! What the knowledge base says, as one immutable value that every request can look into without waiting.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::net::Ipv4Addr;
+use std::net::Ipv6Addr;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use ipnet::IpNet;
+use ipnet::Ipv4Net;
+use ipnet::Ipv6Net;
+use prefix_trie::joint::JointPrefixMap;
+
+use crate::request::Source;
+use crate::request::SourceKind;
+
+/// What an entry says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Action {
+    /// Let it pass.
+    Allow,
+    /// Refuse it.
+    Deny,
+    /// Count all it is about as if it were one source.
+    Watch,
+}
+
+impl Action {
+    /// The name in reports and in the base.
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::Allow => "allow",
+            Action::Deny => "deny",
+            Action::Watch => "watch",
+        }
+    }
+
+    /// The action with a name.
+    pub fn parse(name: &str) -> Option<Action> {
+        [Action::Allow, Action::Deny, Action::Watch]
+            .into_iter()
+            .find(|action| action.name() == name)
+    }
+}
+
+/// What is known of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ruling {
+    /// What to do.
+    pub action: Action,
+    /// The owner said so.
+    pub is_owners: bool,
+    /// Pages in a day up to which an allowed source passes; 0 for no limit.
+    pub cap: u32,
+    /// First second at which it no longer holds; `u32::MAX` for never.
+    pub until: u32,
+    /// Number of the entry.
+    pub entry: u64,
+}
+
+impl Ruling {
+    fn holds(&self, time: u32) -> bool {
+        time < self.until
+    }
+
+    /// What counts more: the owner's word, then what is nearer to the source.
+    fn is_over(&self, other: &Ruling) -> bool {
+        self.is_owners >= other.is_owners
+    }
+}
+
+/// All rulings.
+#[derive(Debug, Default)]
+pub struct Standing {
+    sources: HashMap<Source, Ruling, RandomState>,
+    networks: JointPrefixMap<IpNet, Ruling>,
+    agents: BTreeMap<u32, Ruling>,
+}
+
+impl Standing {
+    /// Adds what is known of a source. What the owner said stays.
+    pub fn add_source(&mut self, source: Source, ruling: Ruling) {
+        let known = self.sources.entry(source).or_insert(ruling);
+        if ruling.is_over(known) {
+            *known = ruling;
+        }
+    }
+
+    /// Adds what is known of a network.
+    pub fn add_network(&mut self, network: IpNet, ruling: Ruling) {
+        let stays = self
+            .networks
+            .get(&network)
+            .is_some_and(|known| !ruling.is_over(known));
+        if !stays {
+            self.networks.insert(network, ruling);
+        }
+    }
+
+    /// Adds what is known of all who send a user agent, by its hash.
+    pub fn add_agent(&mut self, agent: u32, ruling: Ruling) {
+        let known = self.agents.entry(agent).or_insert(ruling);
+        if ruling.is_over(known) {
+            *known = ruling;
+        }
+    }
+
+    /// How many rulings there are.
+    pub fn len(&self) -> usize {
+        self.sources.len() + self.networks.len() + self.agents.len()
+    }
+
+    /// True where nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is known of a source at a time: the owner's word first, then what is said of the source itself, of the smallest network
+    /// around it, of its agent.
+    pub fn ruling(&self, source: Source, agent: u32, time: u32) -> Option<Ruling> {
+        let of_source = self.sources.get(&source);
+        let of_network = match self.networks.is_empty() {
+            true => None,
+            false => network_of(source).and_then(|network| self.networks.get_lpm(&network)),
+        };
+        let of_agent = match agent {
+            0 => None,
+            agent => self.agents.get(&agent),
+        };
+        let found = [of_source, of_network.map(|(_, ruling)| ruling), of_agent];
+        let mut best: Option<&Ruling> = None;
+        for ruling in found
+            .into_iter()
+            .flatten()
+            .filter(|ruling| ruling.holds(time))
+        {
+            if best.is_none_or(|best| ruling.is_owners && !best.is_owners) {
+                best = Some(ruling);
+            }
+        }
+        best.copied()
+    }
+}
+
+/// A source as the network it is.
+pub fn network_of(source: Source) -> Option<IpNet> {
+    match source.kind {
+        SourceKind::V4 => {
+            let address = Ipv4Addr::from(source.value as u32);
+            Some(IpNet::from(IpAddr::V4(address)))
+        }
+        SourceKind::V6 => {
+            let address = Ipv6Addr::from(u128::from(source.value) << 64);
+            Ipv6Net::new(address, 64).ok().map(IpNet::V6)
+        }
+        SourceKind::Token => None,
+    }
+}
+
+/// The source that a network is, where it is no larger than one.
+pub fn source_of(network: IpNet) -> Option<Source> {
+    match network {
+        IpNet::V4(network) if network.prefix_len() == 32 => Some(Source {
+            kind: SourceKind::V4,
+            value: u64::from(u32::from(Ipv4Net::network(&network))),
+        }),
+        IpNet::V6(network) if network.prefix_len() >= 64 => Some(Source {
+            kind: SourceKind::V6,
+            value: (u128::from(network.network()) >> 64) as u64,
+        }),
+        _ => None,
+    }
+}

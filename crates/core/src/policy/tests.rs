@@ -1,0 +1,250 @@
+//! The order of decision, counted days, and what is known.
+
+use super::*;
+use crate::request::SourceKind;
+
+const START: u32 = 1_900_000_000 / DAY * DAY;
+
+fn source(number: u32) -> Source {
+    Source {
+        kind: SourceKind::V4,
+        value: u64::from(0xc633_6400 + number),
+    }
+}
+
+fn policy() -> Policy {
+    Policy::new(Limits::default(), 1000, 7)
+}
+
+fn ruling(action: Action) -> Ruling {
+    Ruling {
+        action,
+        is_owners: false,
+        cap: 0,
+        until: u32::MAX,
+        entry: 1,
+    }
+}
+
+fn known(action: Action) -> Standing {
+    let mut standing = Standing::default();
+    standing.add_source(source(1), ruling(action));
+    standing
+}
+
+#[test]
+fn an_unknown_source_passes_up_to_k1_and_is_challenged_then() {
+    let (mut policy, nothing) = (policy(), Standing::default());
+    for page in 1..=1200_u32 {
+        let decided = policy.decide(&Asked::page(source(1), START + page), &nothing);
+        let expected = match page {
+            0..=20 => (Decision::Pass, Reason::FewPages),
+            21..=1000 => (Decision::Challenge, Reason::ManyPages),
+            _ => (Decision::Challenge, Reason::TooManyPages),
+        };
+        assert_eq!((decided.decision, decided.reason), expected, "page {page}");
+        assert_eq!(decided.pages, page);
+    }
+}
+
+#[test]
+fn parts_of_pages_do_not_count() {
+    let (mut policy, nothing) = (policy(), Standing::default());
+    let part = Asked {
+        is_page: false,
+        ..Asked::page(source(1), START)
+    };
+    for _ in 0..500 {
+        assert_eq!(policy.decide(&part, &nothing).decision, Decision::Pass);
+    }
+    for _ in 0..20 {
+        let decided = policy.decide(&Asked::page(source(1), START), &nothing);
+        assert_eq!(decided.decision, Decision::Pass);
+    }
+    // Who is over the limit is so for everything.
+    policy.decide(&Asked::page(source(1), START), &nothing);
+    assert_eq!(policy.decide(&part, &nothing).decision, Decision::Challenge);
+}
+
+#[test]
+fn the_order_of_reasons_is_the_documented_one() {
+    let denied = known(Action::Deny);
+    let mut owners = Standing::default();
+    owners.add_source(
+        source(1),
+        Ruling {
+            is_owners: true,
+            ..ruling(Action::Allow)
+        },
+    );
+    let all = Asked {
+        rule: Some(Decision::Block),
+        user: Some(9),
+        proof: Proof::Disproved,
+        clearance: Some(5),
+        is_suspicious: true,
+        ..Asked::page(source(1), START)
+    };
+    let check = |asked: Asked, standing: &Standing, expected: (Decision, Reason)| {
+        let decided = policy().decide(&asked, standing);
+        assert_eq!((decided.decision, decided.reason), expected);
+    };
+    check(all, &owners, (Decision::Block, Reason::OwnersRule));
+    let all = Asked { rule: None, ..all };
+    check(all, &owners, (Decision::Pass, Reason::OwnersEntry));
+    check(all, &denied, (Decision::Pass, Reason::SignedIn));
+    let all = Asked { user: None, ..all };
+    check(all, &denied, (Decision::Challenge, Reason::Disproved));
+    let proven = Asked {
+        proof: Proof::Proven(Decision::Pass),
+        ..all
+    };
+    check(proven, &denied, (Decision::Pass, Reason::Proven));
+    let all = Asked {
+        proof: Proof::None,
+        ..all
+    };
+    check(all, &denied, (Decision::Block, Reason::Entry));
+    let nothing = Standing::default();
+    check(all, &nothing, (Decision::Pass, Reason::Cleared));
+    let all = Asked {
+        clearance: Some(0),
+        ..all
+    };
+    check(all, &nothing, (Decision::Challenge, Reason::Suspicious));
+}
+
+#[test]
+fn an_allowed_source_passes_until_its_cap_and_is_unknown_then() {
+    let mut standing = Standing::default();
+    standing.add_source(
+        source(1),
+        Ruling {
+            cap: 100,
+            ..ruling(Action::Allow)
+        },
+    );
+    let mut policy = policy();
+    for page in 1..=101 {
+        let decided = policy.decide(&Asked::page(source(1), START), &standing);
+        assert_eq!(decided.is_over_cap, page > 100);
+        let expected = match page {
+            101 => Decision::Challenge,
+            _ => Decision::Pass,
+        };
+        assert_eq!(decided.decision, expected, "page {page}");
+    }
+}
+
+#[test]
+fn an_entry_ends_when_it_expires() {
+    let mut standing = Standing::default();
+    standing.add_source(
+        source(1),
+        Ruling {
+            until: START + 10,
+            ..ruling(Action::Deny)
+        },
+    );
+    let mut policy = policy();
+    let mut at = |time: u32| {
+        policy
+            .decide(&Asked::page(source(1), time), &standing)
+            .decision
+    };
+    assert_eq!(at(START + 9), Decision::Block);
+    assert_eq!(at(START + 10), Decision::Pass);
+}
+
+#[test]
+fn sources_that_are_watched_are_counted_as_one() {
+    let mut standing = Standing::default();
+    for number in 0..100 {
+        standing.add_source(source(number), ruling(Action::Watch));
+    }
+    let mut policy = policy();
+    let decided: Vec<Decision> = (0..30)
+        .map(|number| {
+            let asked = Asked::page(source(number), START);
+            policy.decide(&asked, &standing).decision
+        })
+        .collect();
+    assert!(
+        decided[..20]
+            .iter()
+            .all(|decision| *decision == Decision::Pass)
+    );
+    assert!(
+        decided[20..]
+            .iter()
+            .all(|decision| *decision == Decision::Challenge)
+    );
+}
+
+#[test]
+fn a_network_has_a_cap_of_its_own() {
+    let (mut policy, nothing) = (policy(), Standing::default());
+    let mut passed = 0;
+    for number in 0..250 {
+        for _ in 0..5 {
+            let decided = policy.decide(&Asked::page(source(number), START), &nothing);
+            passed += u32::from(decided.decision == Decision::Pass);
+        }
+    }
+    assert_eq!(passed, 1000);
+}
+
+#[test]
+fn the_owners_word_on_a_network_is_over_what_was_found_of_a_source() {
+    let mut standing = known(Action::Deny);
+    let network = "198.51.100.0/24".parse().unwrap();
+    standing.add_network(network, ruling(Action::Allow));
+    let decision = |standing: &Standing| {
+        let asked = Asked::page(source(1), START);
+        policy().decide(&asked, standing).decision
+    };
+    assert_eq!(decision(&standing), Decision::Block);
+    standing.add_network(
+        network,
+        Ruling {
+            is_owners: true,
+            ..ruling(Action::Allow)
+        },
+    );
+    assert_eq!(decision(&standing), Decision::Pass);
+    // What was found later does not replace it.
+    standing.add_network(network, ruling(Action::Deny));
+    assert_eq!(decision(&standing), Decision::Pass);
+}
+
+#[test]
+fn a_day_slides() {
+    let mut counters = Counters::new(100, 7);
+    let one = Tally::source(source(1));
+    for hour in 0..24 {
+        counters.count(one, START + hour * 3600, 1);
+    }
+    assert_eq!(counters.count(one, START + DAY - 1, 0), 24);
+    // Half a day later the first half has left; a day later everything but the last moment has.
+    assert_eq!(counters.count(one, START + DAY + DAY / 2, 0), 12);
+    assert!(counters.count(one, START + 2 * DAY - 3600, 0) <= 3);
+    assert_eq!(counters.count(one, START + 3 * DAY, 0), 0);
+    // A clock that runs back neither loses nor doubles.
+    assert_eq!(counters.count(one, START, 1), 1);
+}
+
+#[test]
+fn a_full_table_forgets_the_lightest_and_says_so() {
+    let mut counters = Counters::new(1000, 7);
+    let heavy = Tally::source(source(200));
+    counters.count(heavy, START, 500);
+    for number in 0..100_000_u32 {
+        let light = Tally::source(Source {
+            kind: SourceKind::V6,
+            value: u64::from(number),
+        });
+        counters.count(light, START + 1, 1);
+    }
+    assert_eq!(counters.count(heavy, START + 2, 1), 501);
+    assert!(counters.forgotten() > 90_000);
+}
