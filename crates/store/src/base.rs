@@ -1,0 +1,317 @@
+//! The file: opened with care, written in whole transactions, checked row by row.
+
+mod open;
+mod rows;
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use cattlegrid_core::policy::Ruling;
+use cattlegrid_core::policy::Standing;
+use rusqlite::Connection;
+use rusqlite::Transaction;
+use rusqlite::TransactionBehavior;
+
+use crate::entry::Entry;
+use crate::entry::Origin;
+use crate::entry::Subject;
+use crate::fault::Fault;
+use crate::seal::Total;
+use rows::Numbered;
+
+/// Days for which changes are kept to be looked at and undone.
+pub(crate) const CHANGES_DAYS: u32 = 90;
+
+/// A change to the base.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// An entry, in place of any other about the same.
+    Put(Box<Entry>),
+    /// No entry about this any more.
+    Remove(Subject),
+}
+
+impl Change {
+    /// Whom it is about.
+    pub fn subject(&self) -> &Subject {
+        match self {
+            Change::Put(entry) => &entry.subject,
+            Change::Remove(subject) => subject,
+        }
+    }
+}
+
+/// What became of some changes: they are on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Applied {
+    /// Their number, to undo them by; 0 where nothing changed.
+    pub batch: i64,
+    /// Entries that are new.
+    pub added: usize,
+    /// Entries that are not as they were.
+    pub changed: usize,
+    /// Entries that are gone.
+    pub removed: usize,
+}
+
+/// One change of the past.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChangeRecord {
+    /// Changes that were made together.
+    pub batch: i64,
+    /// When.
+    pub time: u32,
+    /// By whom: a command, the gate.
+    pub by: String,
+    /// About whom.
+    pub subject: Subject,
+    /// What was there before.
+    pub before: Option<Entry>,
+    /// What is there since.
+    pub after: Option<Entry>,
+    /// The batch that has undone it.
+    pub undone_by: Option<i64>,
+}
+
+/// An open knowledge base.
+#[derive(Debug)]
+pub struct Base {
+    path: PathBuf,
+    connection: Connection,
+    /// The disk has not confirmed a write: nothing is written any more.
+    is_broken: bool,
+}
+
+impl Base {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All entries with their numbers, by kind and name.
+    pub fn entries(&self) -> Result<Vec<(u64, Entry)>, Fault> {
+        let rows = rows::entries(&self.connection).map_err(|error| self.fault(&error))?;
+        Ok(rows.into_iter().map(Numbered::split).collect())
+    }
+
+    /// The entry about somebody, with its number.
+    pub fn find(&self, subject: &Subject) -> Result<Option<(u64, Entry)>, Fault> {
+        rows::find(&self.connection, subject)
+            .map(|found| found.map(Numbered::split))
+            .map_err(|error| self.fault(&error))
+    }
+
+    /// The latest changes, newest first.
+    pub fn changes(&self, most: usize) -> Result<Vec<ChangeRecord>, Fault> {
+        rows::changes(&self.connection, None, most).map_err(|error| self.fault(&error))
+    }
+
+    /// All changes about somebody, newest first.
+    pub fn changes_about(&self, subject: &Subject) -> Result<Vec<ChangeRecord>, Fault> {
+        rows::changes(&self.connection, Some(subject), 1000).map_err(|error| self.fault(&error))
+    }
+
+    /// Makes some changes, all or none. They lie on the disk when this returns.
+    pub fn apply(&mut self, changes: &[Change], by: &str, now: u32) -> Result<Applied, Fault> {
+        self.write(|transaction| {
+            let mut session = Session::begin(transaction, by, now)?;
+            for change in changes {
+                session.make(change)?;
+            }
+            session.forget_old()?;
+            session.end()
+        })
+    }
+
+    /// Takes back the changes that were made together. Refused where one of those entries has changed since.
+    pub fn undo(&mut self, batch: i64, by: &str, now: u32) -> Result<Applied, Fault> {
+        let made = rows::of_batch(&self.connection, batch).map_err(|error| self.fault(&error))?;
+        if made.is_empty() {
+            return Err(Fault::Refused(format!(
+                "there are no changes {batch} that could be undone; 'cattlegrid kb log' lists them"
+            )));
+        }
+        for record in &made {
+            let now = self.find(&record.subject)?.map(|(_, entry)| entry);
+            if now != record.after {
+                return Err(Fault::Refused(format!(
+                    "{} has been changed since; undo that first ('cattlegrid kb show {0}')",
+                    record.subject
+                )));
+            }
+        }
+        let changes: Vec<Change> = made
+            .into_iter()
+            .rev()
+            .map(|record| match record.before {
+                Some(entry) => Change::Put(Box::new(entry)),
+                None => Change::Remove(record.subject),
+            })
+            .collect();
+        self.write(|transaction| {
+            let mut session = Session::begin(transaction, by, now)?;
+            for change in &changes {
+                session.make(change)?;
+            }
+            session.mark_undone(batch)?;
+            session.end()
+        })
+    }
+
+    fn write<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, Fault> {
+        if self.is_broken {
+            return Err(Fault::Unconfirmed(self.path.clone()));
+        }
+        let written = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .and_then(|transaction| {
+                let done = work(&transaction)?;
+                transaction.commit()?;
+                Ok(done)
+            });
+        written.map_err(|error| {
+            let fault = self.fault(&error);
+            self.is_broken |= matches!(fault, Fault::Unconfirmed(_));
+            fault
+        })
+    }
+
+    /// What all entries that hold say, for requests to look into. `agent` is the hash of a user agent.
+    pub fn standing(&self, now: u32, agent: impl Fn(&[u8]) -> u32) -> Result<Standing, Fault> {
+        let entries = self.entries()?;
+        let ruling = |id: u64, entry: &Entry| Ruling {
+            action: entry.action,
+            is_owners: entry.origin == Origin::Owner,
+            cap: entry.cap,
+            until: entry.expires.unwrap_or(u32::MAX),
+            entry: id,
+        };
+        let campaigns: std::collections::BTreeMap<&str, Ruling> = entries
+            .iter()
+            .filter_map(|(id, entry)| match &entry.subject {
+                Subject::Campaign(name) => Some((name.as_str(), ruling(*id, entry))),
+                _ => None,
+            })
+            .collect();
+        let mut standing = Standing::default();
+        for (id, entry) in entries.iter().filter(|(_, entry)| !entry.is_expired(now)) {
+            // What is said of a campaign holds for its sources, unless the owner has said something of the source itself.
+            let of_campaign = entry
+                .campaign
+                .as_deref()
+                .and_then(|name| campaigns.get(name));
+            let own = ruling(*id, entry);
+            let ruling = of_campaign.filter(|_| !own.is_owners).unwrap_or(&own);
+            match &entry.subject {
+                Subject::Source(network) => match entry.subject.source() {
+                    Some(source) => standing.add_source(source, *ruling),
+                    None => standing.add_network(*network, *ruling),
+                },
+                Subject::Network(network) => standing.add_network(*network, *ruling),
+                Subject::Agent(name) => standing.add_agent(agent(name.as_bytes()), *ruling),
+                Subject::Campaign(_) => {}
+            }
+        }
+        Ok(standing)
+    }
+
+    fn fault(&self, error: &rusqlite::Error) -> Fault {
+        Fault::of(&self.path, error)
+    }
+}
+
+/// Changes that are being made together.
+struct Session<'a> {
+    transaction: &'a Transaction<'a>,
+    by: &'a str,
+    now: u32,
+    applied: Applied,
+    entries: Total,
+    changes: Total,
+}
+
+impl<'a> Session<'a> {
+    fn begin(
+        transaction: &'a Transaction<'a>,
+        by: &'a str,
+        now: u32,
+    ) -> rusqlite::Result<Session<'a>> {
+        Ok(Session {
+            transaction,
+            by,
+            now,
+            applied: Applied {
+                batch: rows::next_batch(transaction)?,
+                ..Applied::default()
+            },
+            entries: rows::total(transaction, "entries")?,
+            changes: rows::total(transaction, "changes")?,
+        })
+    }
+
+    fn make(&mut self, change: &Change) -> rusqlite::Result<()> {
+        let known = rows::find(self.transaction, change.subject())?;
+        let before = known.as_ref().map(|known| &known.entry);
+        let after = match change {
+            Change::Put(entry) => Some(&**entry),
+            Change::Remove(_) => None,
+        };
+        if before == after {
+            return Ok(());
+        }
+        match (before, after) {
+            (None, _) => self.applied.added += 1,
+            (Some(_), None) => self.applied.removed += 1,
+            (Some(_), Some(_)) => self.applied.changed += 1,
+        }
+        if let Some(known) = &known {
+            self.entries.remove(known.seal);
+        }
+        match after {
+            Some(entry) => self.entries.add(rows::put(self.transaction, entry)?),
+            None => rows::remove(self.transaction, change.subject())?,
+        }
+        let record = ChangeRecord {
+            batch: self.applied.batch,
+            time: self.now,
+            by: self.by.to_owned(),
+            subject: change.subject().clone(),
+            before: before.cloned(),
+            after: after.cloned(),
+            undone_by: None,
+        };
+        self.changes.add(rows::note(self.transaction, &record)?);
+        Ok(())
+    }
+
+    fn forget_old(&mut self) -> rusqlite::Result<()> {
+        let oldest = self.now.saturating_sub(CHANGES_DAYS * 86_400);
+        for seal in rows::forget_changes(self.transaction, oldest)? {
+            self.changes.remove(seal);
+        }
+        Ok(())
+    }
+
+    fn mark_undone(&mut self, batch: i64) -> rusqlite::Result<()> {
+        rows::mark_undone(self.transaction, batch, self.applied.batch)
+    }
+
+    fn end(mut self) -> rusqlite::Result<Applied> {
+        rows::set_total(self.transaction, "entries", self.entries)?;
+        rows::set_total(self.transaction, "changes", self.changes)?;
+        let Applied {
+            added,
+            changed,
+            removed,
+            ..
+        } = self.applied;
+        if added + changed + removed == 0 {
+            self.applied.batch = 0;
+        }
+        Ok(self.applied)
+    }
+}

@@ -1,0 +1,240 @@
+//! Opening: every file is taken for damaged or foreign until it has shown that it is not.
+
+use std::fs;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use rusqlite::OpenFlags;
+use rusqlite_migration::M;
+use rusqlite_migration::Migrations;
+
+use super::Base;
+use super::rows;
+use crate::fault::Fault;
+
+/// Marks the file as ours: `CGkb`.
+const APPLICATION: i32 = 0x4347_6b62;
+/// Layouts that this program knows.
+const LAYOUTS: usize = 1;
+/// How long to wait for another writer.
+const PATIENCE: Duration = Duration::from_millis(900);
+
+fn migrations() -> Migrations<'static> {
+    Migrations::new(vec![M::up(rows::LAYOUT_1)])
+}
+
+impl Base {
+    /// Opens a base that is there, and reads it whole to see that it is sound.
+    pub fn open(path: &Path) -> Result<Base, Fault> {
+        look_at(path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut base = Base::connect(path, flags)?;
+        base.update_layout()?;
+        base.check()?;
+        Ok(base)
+    }
+
+    /// Opens a base, or makes a new one where there is no file.
+    pub fn open_or_create(path: &Path) -> Result<Base, Fault> {
+        if path.symlink_metadata().is_ok() {
+            return Base::open(path);
+        }
+        let log = beside(path, "-wal");
+        if log.metadata().is_ok_and(|log| log.len() > 0) {
+            return Err(Fault::Damaged(
+                path.to_owned(),
+                format!(
+                    "the file is missing, but {} is there with what was written last",
+                    log.display()
+                ),
+            ));
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut base = Base::connect(path, flags)?;
+        base.make().map_err(|error| base.fault(&error))?;
+        base.update_layout()?;
+        Ok(base)
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Base, Fault> {
+        let fault = |error: rusqlite::Error| Fault::of(path, &error);
+        let connection = Connection::open_with_flags(path, flags).map_err(fault)?;
+        connection.busy_timeout(PATIENCE).map_err(fault)?;
+        // What is confirmed must survive a power failure; a damaged row must be an error and never an answer.
+        connection
+            .execute_batch(
+                "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;",
+            )
+            .map_err(fault)?;
+        Ok(Base {
+            path: path.to_owned(),
+            connection,
+            is_broken: false,
+        })
+    }
+
+    fn make(&self) -> rusqlite::Result<()> {
+        let version: i32 = self.number("application_id")?;
+        if version == 0 {
+            self.connection
+                .pragma_update(None, "application_id", APPLICATION)?;
+        }
+        // Readers and the writer do not wait for each other.
+        self.connection.pragma_update(None, "journal_mode", "wal")
+    }
+
+    fn number(&self, pragma: &str) -> rusqlite::Result<i32> {
+        self.connection
+            .pragma_query_value(None, pragma, |row| row.get(0))
+    }
+
+    /// Brings the tables to this program's layout. The file as it was is kept.
+    fn update_layout(&mut self) -> Result<(), Fault> {
+        let application = self.number("application_id");
+        let application = application.map_err(|error| self.fault(&error))?;
+        if application != APPLICATION {
+            return Err(Fault::NotABase(
+                self.path.clone(),
+                "it is a database of another program".to_owned(),
+            ));
+        }
+        let layout = self.number("user_version");
+        let layout = layout.map_err(|error| self.fault(&error))? as usize;
+        if layout > LAYOUTS {
+            return Err(Fault::Newer(self.path.clone(), layout));
+        }
+        if layout == LAYOUTS {
+            return Ok(());
+        }
+        if layout > 0 {
+            self.copy_to(&beside(&self.path, &format!(".layout-{layout}")))?;
+        }
+        migrations()
+            .to_latest(&mut self.connection)
+            .map_err(|error| match error {
+                rusqlite_migration::Error::RusqliteError { err, .. } => self.fault(&err),
+                other => Fault::Other(self.path.clone(), other.to_string()),
+            })
+    }
+
+    /// Reads everything: SQLite's own check, every seal, and that no row is missing or doubled.
+    pub fn check(&self) -> Result<(), Fault> {
+        let damaged = |what: String| Fault::Damaged(self.path.clone(), what);
+        let fault = |error: rusqlite::Error| self.fault(&error);
+        let answer: String = self
+            .connection
+            .pragma_query_value(None, "integrity_check", |row| row.get(0))
+            .map_err(fault)?;
+        if answer != "ok" {
+            let first = answer.lines().next().unwrap_or_default().to_owned();
+            return Err(damaged(first));
+        }
+        let counted = rows::count_all(&self.connection).map_err(fault)?;
+        for (what, counted) in ["entries", "changes"].into_iter().zip(counted) {
+            let written = rows::total(&self.connection, what).map_err(fault)?;
+            if written != counted {
+                return Err(damaged(format!(
+                    "{} {what} are there, {} were written",
+                    counted.rows, written.rows
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a whole copy to a file, in place of what is there.
+    pub fn copy_to(&self, path: &Path) -> Result<(), Fault> {
+        let part = beside(path, ".part");
+        let other = |error: std::io::Error| Fault::Other(path.to_owned(), error.to_string());
+        if part.exists() {
+            fs::remove_file(&part).map_err(other)?;
+        }
+        self.connection
+            .execute("VACUUM INTO ?", [part.to_string_lossy()])
+            .map_err(|error| self.fault(&error))?;
+        File::open(&part)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| fs::rename(&part, path))
+            .map_err(other)
+    }
+
+    /// Keeps a sound copy beside the base, for the day it is damaged.
+    pub fn keep_copy(&self) -> Result<(), Fault> {
+        self.copy_to(&backup(&self.path))
+    }
+
+    /// Puts the last sound copy in the place of a base; what was there is kept under another name, which is given back.
+    pub fn restore(path: &Path) -> Result<(Base, PathBuf), Fault> {
+        let copy = backup(path);
+        Base::open(&copy)?;
+        let other = |error: std::io::Error| Fault::Other(path.to_owned(), error.to_string());
+        let kept = (1..)
+            .map(|number| beside(path, &format!(".damaged-{number}")))
+            .find(|name| !name.exists())
+            .unwrap_or_else(|| beside(path, ".damaged"));
+        for end in ["", "-wal", "-shm"] {
+            let from = beside(path, end);
+            if from.exists() {
+                fs::rename(&from, beside(&kept, end)).map_err(other)?;
+            }
+        }
+        let part = beside(path, ".part");
+        fs::copy(&copy, &part).map_err(other)?;
+        File::open(&part)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| fs::rename(&part, path))
+            .map_err(other)?;
+        let base = Base::open(path)?;
+        base.make().map_err(|error| base.fault(&error))?;
+        Ok((base, kept))
+    }
+}
+
+/// The copy that is kept beside a base.
+fn backup(path: &Path) -> PathBuf {
+    beside(path, ".backup")
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+/// Looks at a file before SQLite does: it would take an empty one for a new base, and make one in place of what is missing.
+fn look_at(path: &Path) -> Result<(), Fault> {
+    let not_ours = |what: &str| Err(Fault::NotABase(path.to_owned(), what.to_owned()));
+    let metadata = match path.metadata() {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(Fault::Missing(path.to_owned()));
+        }
+        Err(error) => return Err(Fault::Other(path.to_owned(), error.to_string())),
+    };
+    if metadata.is_dir() {
+        return not_ours("it is a folder");
+    }
+    if !metadata.is_file() {
+        return not_ours("it is no file");
+    }
+    if metadata.len() == 0 {
+        return not_ours(
+            "it is empty; remove it to begin anew, or bring back the last sound copy with 'cattlegrid kb restore'",
+        );
+    }
+    let mut head = [0; 16];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    match read {
+        Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
+            Err(Fault::Other(path.to_owned(), error.to_string()))
+        }
+        Ok(()) if &head == b"SQLite format 3\0" => Ok(()),
+        _ => not_ours("it does not begin as one"),
+    }
+}

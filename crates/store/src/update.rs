@@ -1,0 +1,413 @@
+//! From a report to changes of the base: crawlers are denied for some days, people and proven robots allowed, and what was said before is
+//! looked at again. Nothing that the owner said is touched.
+
+use std::collections::BTreeMap;
+
+use cattlegrid_core::Report;
+use cattlegrid_core::policy::Action;
+use cattlegrid_core::policy::Limits;
+use cattlegrid_core::report::CampaignReport;
+use cattlegrid_core::report::SourceReport;
+use cattlegrid_core::verdict::Class;
+use cattlegrid_core::verdict::Evidence;
+use cattlegrid_core::verdict::Kind;
+use ipnet::IpNet;
+
+use crate::base::Change;
+use crate::entry::Entry;
+use crate::entry::Origin;
+use crate::entry::Proof;
+use crate::entry::Subject;
+use crate::seal::seal;
+
+/// Reasons that are kept with an entry.
+const PROOFS_MAX: usize = 5;
+const DAY: u32 = 86_400;
+
+/// Decides what a report changes.
+#[derive(Debug)]
+pub struct Updater<'a> {
+    /// Days and caps.
+    pub limits: &'a Limits,
+    /// The time it is.
+    pub now: u32,
+    /// Networks that are never denied by themselves, each with what it is.
+    pub protected: &'a [(IpNet, String)],
+}
+
+/// What a report changes, and what it leaves alone.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The changes.
+    pub changes: Vec<Change>,
+    /// Sources that are denied, new or again.
+    pub denied: usize,
+    /// Sources that are allowed, new or again.
+    pub allowed: usize,
+    /// Campaigns that are denied, new or again.
+    pub campaigns: usize,
+    /// Sources that joined a campaign that was known.
+    pub joined: usize,
+    /// Entries of before that no longer hold: what they said is no longer so.
+    pub revoked: usize,
+    /// Entries that have run out.
+    pub expired: usize,
+    /// Sources that the owner has said something about.
+    pub owners: usize,
+    /// Crawlers in networks that are never denied by themselves, with what these are.
+    pub protected: Vec<(String, String)>,
+    /// Crawlers that have not been seen for longer than a denial lasts.
+    pub old: usize,
+    /// Crawlers that share their address with people.
+    pub mixed: usize,
+    /// Crawlers that name a search engine and have not proven it.
+    pub unproven: usize,
+    /// Sources that are no addresses.
+    pub nameless: usize,
+}
+
+impl Updater<'_> {
+    /// What a report changes in a base with these entries.
+    pub fn update(&self, report: &Report, entries: &[(u64, Entry)]) -> Outcome {
+        let mut work = Work {
+            updater: self,
+            known: entries
+                .iter()
+                .map(|(_, entry)| (entry.subject.clone(), entry.clone()))
+                .collect(),
+            next: BTreeMap::new(),
+            outcome: Outcome::default(),
+        };
+        work.expire();
+        for source in &report.sources {
+            work.source(source);
+        }
+        // In the order of time: what a campaign was called first stays its name.
+        let mut campaigns: Vec<&CampaignReport> = report.campaigns.iter().collect();
+        campaigns.sort_by_key(|campaign| campaign.start);
+        let people: BTreeMap<&str, &SourceReport> = report
+            .sources
+            .iter()
+            .map(|source| (source.source.as_str(), source))
+            .collect();
+        for campaign in campaigns {
+            work.campaign(campaign, &people);
+        }
+        work.finish()
+    }
+}
+
+struct Work<'a> {
+    updater: &'a Updater<'a>,
+    known: BTreeMap<Subject, Entry>,
+    /// What is to stand in the base: nothing for what is to go.
+    next: BTreeMap<Subject, Option<Entry>>,
+    outcome: Outcome,
+}
+
+impl Work<'_> {
+    /// What stands about somebody, with what has been decided so far.
+    fn current(&self, subject: &Subject) -> Option<&Entry> {
+        match self.next.get(subject) {
+            Some(next) => next.as_ref(),
+            None => self.known.get(subject),
+        }
+    }
+
+    fn is_owners(&self, subject: &Subject) -> bool {
+        let entry = self.current(subject);
+        entry.is_some_and(|entry| matches!(entry.origin, Origin::Owner | Origin::List))
+    }
+
+    /// Takes out what has run out. A campaign that was denied is watched from then on: its sources have together what one source has.
+    fn expire(&mut self) {
+        let now = self.updater.now;
+        let watched_until = now.saturating_add(self.updater.limits.allow_days * DAY);
+        let expired: Vec<Entry> = self
+            .known
+            .values()
+            .filter(|entry| entry.is_expired(now))
+            .cloned()
+            .collect();
+        for entry in expired {
+            self.outcome.expired += 1;
+            let of_campaign =
+                entry.campaign.is_some() || matches!(entry.subject, Subject::Campaign(_));
+            let is_watched =
+                entry.action == Action::Deny && entry.origin == Origin::Analysis && of_campaign;
+            let next = is_watched.then(|| Entry {
+                action: Action::Watch,
+                created: now,
+                expires: Some(watched_until),
+                ..entry.clone()
+            });
+            self.next.insert(entry.subject, next);
+        }
+    }
+
+    fn source(&mut self, source: &SourceReport) {
+        let Some(subject) = address(&source.source) else {
+            self.outcome.nameless += 1;
+            return;
+        };
+        if self.is_owners(&subject) {
+            self.outcome.owners += 1;
+            return;
+        }
+        match (source.class, source.kind) {
+            (Class::User, _) => self.allow(subject, source, "people"),
+            (Class::Crawler, Some(Kind::Legitimate)) => self.allow(subject, source, "legitimate"),
+            (Class::Crawler, None) => {
+                self.outcome.unproven += 1;
+                self.revoke(&subject);
+            }
+            (Class::Crawler, Some(_)) if source.mixed => {
+                self.outcome.mixed += 1;
+                self.revoke(&subject);
+            }
+            (Class::Crawler, Some(kind)) => self.deny(subject, source, kind),
+            (Class::Automated | Class::Undecided, _) => self.revoke_allow(&subject),
+        }
+    }
+
+    /// No longer what it was taken for.
+    fn revoke(&mut self, subject: &Subject) {
+        if self.current(subject).is_some() {
+            self.outcome.revoked += 1;
+            self.next.insert(subject.clone(), None);
+        }
+    }
+
+    /// Whom nobody can call people any more is not allowed any more; a denial runs out by itself.
+    fn revoke_allow(&mut self, subject: &Subject) {
+        let is_allowed = |entry: &Entry| entry.action == Action::Allow;
+        if self.current(subject).is_some_and(is_allowed) {
+            self.revoke(subject);
+        }
+    }
+
+    fn allow(&mut self, subject: Subject, source: &SourceReport, kind: &str) {
+        let limits = self.updater.limits;
+        let was_denied = self
+            .current(&subject)
+            .is_some_and(|entry| entry.action != Action::Allow);
+        self.outcome.revoked += usize::from(was_denied);
+        self.outcome.allowed += 1;
+        let seconds = u64::from(source.last_seen - source.first_seen).max(u64::from(DAY));
+        let daily = source.pages * u64::from(DAY) / seconds;
+        let entry = Entry {
+            kind: Some(kind.to_owned()),
+            reason: reason(&source.evidence, kind),
+            // A person who suddenly asks for three times as much is to be looked at again.
+            cap: (3 * daily).clamp(u64::from(limits.k2), u64::from(u32::MAX)) as u32,
+            ..self.entry(subject, Action::Allow, limits.allow_days)
+        };
+        self.seen(entry, source, None);
+    }
+
+    fn deny(&mut self, subject: Subject, source: &SourceReport, kind: Kind) {
+        let limits = self.updater.limits;
+        if self.is_old(source.last_seen) {
+            self.outcome.old += 1;
+            return;
+        }
+        if self.is_protected(&subject) {
+            return;
+        }
+        self.outcome.denied += 1;
+        let entry = Entry {
+            kind: Some(kind.name().to_owned()),
+            reason: reason(&source.evidence, kind.name()),
+            ..self.entry(subject, Action::Deny, limits.deny_days)
+        };
+        self.seen(entry, source, None);
+    }
+
+    fn is_old(&self, last_seen: u32) -> bool {
+        let lasts = self.updater.limits.deny_days * DAY;
+        last_seen.saturating_add(lasts) <= self.updater.now
+    }
+
+    fn is_protected(&mut self, subject: &Subject) -> bool {
+        let Some(network) = subject.network() else {
+            return false;
+        };
+        let protected = self.updater.protected.iter();
+        let found = protected
+            .clone()
+            .find(|(protected, _)| protected.contains(&network));
+        if let Some((_, what)) = found {
+            let told = (subject.to_string(), what.clone());
+            self.outcome.protected.push(told);
+        }
+        found.is_some()
+    }
+
+    fn entry(&self, subject: Subject, action: Action, days: u32) -> Entry {
+        let now = self.updater.now;
+        let known = self.current(&subject);
+        // An entry that says the same as before is as old as that.
+        let created = known.filter(|known| known.action == action);
+        Entry {
+            created: created.map_or(now, |known| known.created),
+            first_seen: known.and_then(|known| known.first_seen),
+            expires: Some(now.saturating_add(days.saturating_mul(DAY))),
+            ..Entry::new(subject, action, Origin::Analysis, now)
+        }
+    }
+
+    fn seen(&mut self, entry: Entry, source: &SourceReport, campaign: Option<String>) {
+        let first = entry.first_seen.unwrap_or(u32::MAX).min(source.first_seen);
+        let entry = Entry {
+            evidence: proofs(&source.evidence),
+            first_seen: Some(first),
+            last_seen: Some(source.last_seen),
+            campaign,
+            ..entry
+        };
+        self.next.insert(entry.subject.clone(), Some(entry));
+    }
+
+    fn campaign(&mut self, campaign: &CampaignReport, sources: &BTreeMap<&str, &SourceReport>) {
+        let kind = match campaign.kind {
+            Some(kind @ (Kind::Unauthorized | Kind::Masquerading)) => kind,
+            _ => return,
+        };
+        if self.is_old(campaign.last_seen) {
+            self.outcome.old += 1;
+            return;
+        }
+        let members: Vec<Subject> = campaign
+            .members
+            .iter()
+            .filter_map(|name| address(name))
+            .collect();
+        let name = self.name(campaign, &members);
+        let subject = Subject::Campaign(name.clone());
+        let was_known = self.current(&subject).is_some();
+        let action = match self.current(&subject) {
+            Some(entry) if entry.origin == Origin::Owner => entry.action,
+            _ => {
+                self.outcome.campaigns += 1;
+                self.deny_campaign(subject, campaign, kind);
+                Action::Deny
+            }
+        };
+        let limits = self.updater.limits;
+        for member in members {
+            let judged = sources.get(member.to_string().as_str());
+            let is_other = judged.is_some_and(|source| {
+                source.mixed || source.class == Class::User || source.kind == Some(Kind::Legitimate)
+            });
+            if is_other || self.is_owners(&member) || self.is_protected(&member) {
+                continue;
+            }
+            let known = self.current(&member);
+            let is_new = known.is_none_or(|known| known.campaign.as_deref() != Some(&name));
+            self.outcome.joined += usize::from(was_known && is_new);
+            let entry = Entry {
+                kind: Some(kind.name().to_owned()),
+                reason: format!(
+                    "one of {} sources of campaign {name}",
+                    campaign.members.len()
+                ),
+                campaign: Some(name.clone()),
+                ..self.entry(member, action, limits.deny_days)
+            };
+            let entry = match judged {
+                Some(source) => Entry {
+                    evidence: proofs(&source.evidence),
+                    first_seen: Some(source.first_seen),
+                    last_seen: Some(source.last_seen),
+                    ..entry
+                },
+                None => Entry {
+                    first_seen: Some(entry.first_seen.unwrap_or(campaign.first_seen)),
+                    last_seen: Some(campaign.last_seen),
+                    ..entry
+                },
+            };
+            self.next.insert(entry.subject.clone(), Some(entry));
+        }
+    }
+
+    fn deny_campaign(&mut self, subject: Subject, campaign: &CampaignReport, kind: Kind) {
+        let known = self.entry(subject, Action::Deny, self.updater.limits.deny_days);
+        let first = known
+            .first_seen
+            .unwrap_or(u32::MAX)
+            .min(campaign.first_seen);
+        let entry = Entry {
+            kind: Some(kind.name().to_owned()),
+            reason: format!(
+                "{} sources found by {}: {}",
+                campaign.members.len(),
+                campaign.how,
+                reason(&campaign.evidence, kind.name())
+            ),
+            evidence: proofs(&campaign.evidence),
+            first_seen: Some(first),
+            last_seen: Some(campaign.last_seen),
+            ..known
+        };
+        self.next.insert(entry.subject.clone(), Some(entry));
+    }
+
+    /// The name of the known campaign that most of its members belong to; else one made of what they share.
+    fn name(&self, campaign: &CampaignReport, members: &[Subject]) -> String {
+        let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+        for member in members {
+            let entry = self.current(member);
+            if let Some(name) = entry.and_then(|entry| entry.campaign.as_deref()) {
+                *known.entry(name).or_default() += 1;
+            }
+        }
+        let best = known.into_iter().max_by_key(|(_, members)| *members);
+        if let Some((name, sources)) = best
+            && sources * 5 >= members.len()
+        {
+            return name.to_owned();
+        }
+        let agent = campaign.agents.first().map(|(agent, _)| agent.as_str());
+        let first = members.first().map(Subject::to_string);
+        let shared = match campaign.how {
+            "agent" | "habit" | "cookie" => agent,
+            _ => first.as_deref(),
+        };
+        format!("{}-{:08x}", campaign.how, seal([shared]) as u32)
+    }
+
+    fn finish(mut self) -> Outcome {
+        for (subject, next) in std::mem::take(&mut self.next) {
+            let change = match next {
+                Some(entry) => Change::Put(Box::new(entry)),
+                None => Change::Remove(subject),
+            };
+            self.outcome.changes.push(change);
+        }
+        self.outcome
+    }
+}
+
+/// The subject that a report's source is, where it is an address.
+fn address(name: &str) -> Option<Subject> {
+    let subject: Subject = name.parse().ok()?;
+    matches!(subject, Subject::Source(_)).then_some(subject)
+}
+
+fn reason(evidence: &[Evidence], otherwise: &str) -> String {
+    let strongest = evidence.first();
+    strongest.map_or_else(|| otherwise.to_owned(), |evidence| evidence.why.clone())
+}
+
+fn proofs(evidence: &[Evidence]) -> Vec<Proof> {
+    evidence
+        .iter()
+        .take(PROOFS_MAX)
+        .map(|evidence| Proof {
+            detector: evidence.detector.to_owned(),
+            weight: evidence.weight,
+            why: evidence.why.clone(),
+        })
+        .collect()
+}
