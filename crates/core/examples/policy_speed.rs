@@ -36,6 +36,7 @@ fn standing() -> Standing {
         action: Action::Deny,
         is_owners: false,
         cap: 0,
+        since: 0,
         until: u32::MAX,
         entry: u64::from(number),
     };

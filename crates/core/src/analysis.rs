@@ -19,6 +19,7 @@ use crate::Settings;
 use crate::format::Format;
 use crate::hosts::Hosts;
 use crate::knowledge::Knowledge;
+use crate::policy::Standing;
 use crate::profile::Lens;
 use crate::report::Lines;
 use crate::report::Report;
@@ -78,6 +79,8 @@ pub struct Analysis {
     hosts: Hosts,
     /// The source that is looked at closely, and its first lines.
     focus: Option<Source>,
+    /// What a knowledge base says: requests that it refused are left out.
+    standing: Option<Standing>,
     examples: Vec<Vec<u8>>,
 }
 
@@ -87,6 +90,7 @@ impl Analysis {
         let hasher = RandomState::default();
         let lens = Lens::new(settings.hash_key, &settings.listings)?;
         Ok(Analysis {
+            standing: None,
             focus: settings.focus.as_deref().map(|name| lens.source(name)),
             examples: Vec::new(),
             lens,
@@ -106,6 +110,17 @@ impl Analysis {
         })
     }
 
+    /// Leaves out requests that a knowledge base has refused. Whoever is denied cannot load the parts of a page or follow a link: what he
+    /// asks for meanwhile must not become the reason to deny him again.
+    pub fn set_standing(&mut self, standing: Standing) {
+        self.standing = Some(standing);
+    }
+
+    /// The hash by which requests know a user agent.
+    pub fn agent(&self, text: &[u8]) -> u32 {
+        self.lens.agent(text)
+    }
+
     /// Takes in blocks, in the order of the log.
     pub fn observe(&mut self, blocks: &[Block]) {
         let spare = Mutex::new(std::mem::take(&mut self.spare));
@@ -117,6 +132,7 @@ impl Analysis {
             hosts: &self.hosts,
             settings: &self.settings,
             focus: self.focus,
+            standing: self.standing.as_ref(),
         };
         let mut parsed: Vec<Parsed> = blocks
             .par_iter()

@@ -187,6 +187,7 @@ impl Base {
             action: entry.action,
             is_owners: entry.origin == Origin::Owner,
             cap: entry.cap,
+            since: entry.created,
             until: entry.expires.unwrap_or(u32::MAX),
             entry: id,
         };

@@ -15,6 +15,7 @@ use crate::format::split_line;
 use crate::hosts::Hosts;
 use crate::hosts::NewHosts;
 use crate::knowledge::Knowledge;
+use crate::policy::Standing;
 use crate::profile::AgentBook;
 use crate::profile::Gathered;
 use crate::profile::Lens;
@@ -55,6 +56,8 @@ pub(super) struct Means<'a> {
     pub(super) hosts: &'a Hosts,
     /// The source that is looked at closely.
     pub(super) focus: Option<Source>,
+    /// What a knowledge base says, where one was given.
+    pub(super) standing: Option<&'a Standing>,
 }
 
 /// The records of one block.
@@ -167,6 +170,12 @@ impl Parser {
             let mut record = means
                 .lens
                 .record(&request, means.knowledge, &mut self.gathered);
+            if let Some(standing) = means.standing
+                && standing.has_refused(record.source(), record.agent, record.time, request.status)
+            {
+                parsed.leave_out(Skip::Refused, split_line(&text[start..]).0);
+                continue;
+            }
             let host = request.host.value().filter(|_| settings.reading.by_host);
             if let Some(host) = host {
                 record.host = means.hosts.number(host, &mut parsed.new_hosts);

@@ -41,11 +41,13 @@ pub enum Skip {
     OtherLog,
     /// Before or after the span of time that was asked for.
     OutsideSpan,
+    /// A request that the knowledge base had refused: it says nothing about who sent it.
+    Refused,
 }
 
 impl Skip {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Skip; 18] = [
+    pub const ALL: [Skip; 19] = [
         Skip::Shape,
         Skip::OpenQuote,
         Skip::NoSource,
@@ -64,6 +66,7 @@ impl Skip {
         Skip::Comment,
         Skip::OtherLog,
         Skip::OutsideSpan,
+        Skip::Refused,
     ];
 
     /// The name in reports.
@@ -87,6 +90,7 @@ impl Skip {
             Skip::Comment => "comment",
             Skip::OtherLog => "other_log",
             Skip::OutsideSpan => "outside_span",
+            Skip::Refused => "refused",
         }
     }
 
@@ -111,6 +115,7 @@ impl Skip {
             Skip::Comment => "a comment",
             Skip::OtherLog => "a line of another log: an error, a failed connection",
             Skip::OutsideSpan => "outside of --since and --until",
+            Skip::Refused => "refused by the knowledge base: says nothing about who sent it",
         }
     }
 
@@ -127,7 +132,12 @@ impl Skip {
     pub fn is_sound(self) -> bool {
         matches!(
             self,
-            Skip::NoRequest | Skip::NotHttp | Skip::Comment | Skip::OtherLog | Skip::OutsideSpan
+            Skip::NoRequest
+                | Skip::NotHttp
+                | Skip::Comment
+                | Skip::OtherLog
+                | Skip::OutsideSpan
+                | Skip::Refused
         )
     }
 }

@@ -168,6 +168,19 @@ impl Operator {
         self.networks.len()
     }
 
+    /// These networks.
+    pub fn list(&self) -> impl Iterator<Item = IpNet> + '_ {
+        self.networks.iter()
+    }
+
+    /// True for one that runs a search engine.
+    pub fn is_search_engine(&self) -> bool {
+        let robots = self.robots.iter();
+        robots
+            .map(|robot| robot.purpose)
+            .any(|purpose| purpose == Purpose::Search)
+    }
+
     /// The day of its published list, where there is one.
     pub fn published(&self) -> Option<Date> {
         self.published

@@ -53,6 +53,8 @@ pub struct Ruling {
     pub is_owners: bool,
     /// Pages in a day up to which an allowed source passes; 0 for no limit.
     pub cap: u32,
+    /// When it was said.
+    pub since: u32,
     /// First second at which it no longer holds; `u32::MAX` for never.
     pub until: u32,
     /// Number of the entry.
@@ -104,6 +106,14 @@ impl Standing {
         if ruling.is_over(known) {
             *known = ruling;
         }
+    }
+
+    /// True where a request was refused by what is known, or may have been: it was answered with a refusal while its source was denied.
+    pub fn has_refused(&self, source: Source, agent: u32, time: u32, status: u16) -> bool {
+        matches!(status, 403 | 429)
+            && self
+                .ruling(source, agent, time)
+                .is_some_and(|ruling| ruling.action == Action::Deny && ruling.since <= time)
     }
 
     /// How many rulings there are.

@@ -21,6 +21,7 @@ fn ruling(action: Action) -> Ruling {
         action,
         is_owners: false,
         cap: 0,
+        since: 0,
         until: u32::MAX,
         entry: 1,
     }

@@ -222,6 +222,11 @@ impl Lens {
         rapidhash_v3_micro_inline::<true, false>(bytes, &self.secrets)
     }
 
+    /// The hash of a user agent in records.
+    pub fn agent(&self, text: &[u8]) -> u32 {
+        self.hash(text) as u32
+    }
+
     /// The source of this name in records.
     pub fn source(&self, name: &str) -> Source {
         let bare = name.strip_suffix("/64").unwrap_or(name);
