@@ -53,9 +53,14 @@ fn check(server: &Server) {
     }
 }
 
-/// Starts the server of a target with the list in a file of the folder.
+/// Starts the server of a target with the list in a file of the folder. A free port may be taken before the server has
+/// it, so there is more than one try.
 fn start(target: Target, folder: &Path, file: &Path) -> Server {
-    let port = free_port();
+    let server = (0..3).find_map(|_| start_at(free_port(), target, folder, file));
+    server.unwrap_or_else(|| panic!("{} does not start", target.name()))
+}
+
+fn start_at(port: u16, target: Target, folder: &Path, file: &Path) -> Option<Server> {
     let include = format!("include {};", file.display());
     let mut command = match target {
         Target::NginxDeny => nginx(folder, port, "", &include),
