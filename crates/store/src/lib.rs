@@ -5,6 +5,7 @@
 
 mod base;
 mod entry;
+pub mod export;
 mod fault;
 mod seal;
 mod update;
