@@ -155,7 +155,8 @@ pub(crate) struct InspectArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
     /// The world: social (a social network after the PubCrawl paper), social-test (the same with few users), shop,
-    /// town (many readers of few pages), fleets (the same with fleets among them)
+    /// town (many readers of few pages), fleets (the same with fleets among them), containment (a large site with the
+    /// long tail of its sources: 2.4 GB), containment-small (a tenth of that)
     pub(crate) world: String,
     /// The world grows from this number: one seed, one byte sequence
     #[arg(long, value_name = "N", default_value_t = 1)]

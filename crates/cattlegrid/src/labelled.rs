@@ -190,17 +190,31 @@ pub(crate) fn worlds_of(name: &str) -> anyhow::Result<(world::Kind, RangeInclusi
     Ok((kind, first..=last))
 }
 
+/// Sources with a shape, and the labels of those without.
+type Rows = Vec<Result<Labelled, String>>;
+
 fn from_worlds(name: &str, day_requests_min: u32, examples: &mut Examples) -> anyhow::Result<()> {
     let (kind, seeds) = worlds_of(name)?;
     let (first, last) = (*seeds.start(), *seeds.end());
-    let rows: Vec<Vec<Result<Labelled, String>>> = (first..=last)
+    let worlds: Vec<(Rows, Vec<&'static str>)> = (first..=last)
         .into_par_iter()
-        .map(|seed| rows_of(&World::new(kind, seed), day_requests_min))
+        .map(|seed| {
+            let world = World::new(kind, seed);
+            // The crowd comes once, with few requests: none of it has a shape.
+            let crowd = world.crowd_sources().into_iter();
+            let crowd = crowd.map(|passer| passer.errand.label().name()).collect();
+            (rows_of(&world, day_requests_min), crowd)
+        })
         .collect();
-    for row in rows.into_iter().flatten() {
-        match row {
-            Ok(row) => examples.rows.push(row),
-            Err(label) => *examples.without_shape.entry(label).or_default() += 1,
+    for (rows, crowd) in worlds {
+        for row in rows {
+            match row {
+                Ok(row) => examples.rows.push(row),
+                Err(label) => *examples.without_shape.entry(label).or_default() += 1,
+            }
+        }
+        for label in crowd {
+            *examples.without_shape.entry(label.to_owned()).or_default() += 1;
         }
     }
     examples
@@ -209,8 +223,8 @@ fn from_worlds(name: &str, day_requests_min: u32, examples: &mut Examples) -> an
     Ok(())
 }
 
-/// Everybody in a world; the label of those without a shape.
-fn rows_of(world: &World, day_requests_min: u32) -> Vec<Result<Labelled, String>> {
+/// Everybody in a world but the crowd; the label of those without a shape.
+fn rows_of(world: &World, day_requests_min: u32) -> Rows {
     let mut scratch = Scratch::default();
     let row = |actor: &cattlegrid_worlds::Actor| {
         let label = actor.label.name().to_owned();

@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &SimulateArgs) -> anyhow::Result<ExitCode> {
             out,
             "{} requests of {} sources in {}, what they are in labels.csv beside it",
             written.get(),
-            world.actors.len(),
+            world.actors.len() + world.crowd_sources().len(),
             folder.join("access.log").display()
         )?;
     }
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &SimulateArgs) -> anyhow::Result<ExitCode> {
 pub(crate) fn kind(name: &str) -> anyhow::Result<Kind> {
     let found = Kind::ALL.into_iter().find(|kind| kind.name() == name);
     found.with_context(|| {
-        let all = Kind::ALL.map(|kind| format!("\n  {:<12} {}", kind.name(), kind.describe()));
+        let all = Kind::ALL.map(|kind| format!("\n  {:<17} {}", kind.name(), kind.describe()));
         format!("there is no world '{name}'; there are:{}", all.concat())
     })
 }

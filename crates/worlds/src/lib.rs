@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! seed ──mix──▶ actors with their plan ──plan──▶ requests per half hour ──write──▶ lines and labels
+//!      └─────▶ a crowd with its volumes ──────────────────────────────────────┘
 //! ```
 //!
 //! What the worlds contain was settled before anything was trained on them. A world on which everything scores 100 % measures
@@ -17,6 +18,11 @@ pub mod plan;
 
 pub mod actor;
 
+pub mod volumes;
+
+pub mod crowd;
+
+mod containment;
 mod shop;
 mod social;
 mod town;

@@ -22,16 +22,16 @@ pub(crate) const TRAINING: Mix = Mix([104, 485, 52, 172]);
 pub(crate) const TEST: Mix = Mix([38, 497, 53, 175]);
 
 /// A row of Table 8.
-struct Row {
-    name: &'static str,
-    agent: &'static str,
-    label: Label,
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) agent: &'static str,
+    pub(crate) label: Label,
     /// Schedules, /24 networks, addresses.
-    size: (usize, usize, usize),
-    habits: &'static [Habit],
+    pub(crate) size: (usize, usize, usize),
+    pub(crate) habits: &'static [Habit],
 }
 
-const TABLE_8: [Row; 17] = [
+pub(crate) const TABLE_8: [Row; 17] = [
     row(
         "Bingbot",
         "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)",
@@ -366,7 +366,8 @@ fn alone(label: Label, builder: &mut Builder) -> Actor {
     }
 }
 
-fn manners(label: Label, agent: &'static str, random: &mut Random) -> Manners {
+/// Manners of a class under an agent.
+pub(crate) fn manners(label: Label, agent: &'static str, random: &mut Random) -> Manners {
     match label {
         Label::Masquerading => {
             let row = 2 + random.below(6) as usize;

@@ -15,7 +15,7 @@ use crate::world::Builder;
 const READERS: usize = 25_000;
 
 /// Agents that some dozens or hundreds of readers have, and nobody else: old telephones, browsers inside of other programs.
-const SELDOM: [(&str, usize); 8] = [
+pub(crate) const SELDOM: [(&str, usize); 8] = [
     (
         "Mozilla/5.0 (iPhone; CPU iPhone OS 12_5_7 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/12.1.2 Mobile/15E148 Safari/604.1",
         120,

@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 
 use crate::actor::Actor;
+use crate::containment;
+use crate::crowd::Passer;
 use crate::plan::DAY;
 use crate::plan::Span;
 use crate::random::Random;
 use crate::shop;
 use crate::social;
 use crate::town;
+use crate::volumes::Distribution;
 
 /// The kinds of world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,16 +26,22 @@ pub enum Kind {
     Town,
     /// The same with fleets among them.
     Fleets,
+    /// A large site with the long tail of its sources: a tenth of the paper's set for containment.
+    Containment,
+    /// A hundredth of it.
+    ContainmentSmall,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 5] = [
+    pub const ALL: [Kind; 7] = [
         Kind::Social,
         Kind::SocialTest,
         Kind::Shop,
         Kind::Town,
         Kind::Fleets,
+        Kind::Containment,
+        Kind::ContainmentSmall,
     ];
 
     /// The name on the command line.
@@ -43,6 +52,16 @@ impl Kind {
             Kind::Shop => "shop",
             Kind::Town => "town",
             Kind::Fleets => "fleets",
+            Kind::Containment => "containment",
+            Kind::ContainmentSmall => "containment-small",
+        }
+    }
+
+    /// Days of the world.
+    fn days(self) -> usize {
+        match self {
+            Kind::Containment | Kind::ContainmentSmall => 4,
+            _ => 5,
         }
     }
 
@@ -69,6 +88,12 @@ impl Kind {
             Kind::Fleets => {
                 "the same with five fleets of 300 to 30,000 addresses that send five requests a day each"
             }
+            Kind::Containment => {
+                "a large site with the long tail of its sources: 11 million requests of 4.7 million sources (PubCrawl's S2, a tenth)"
+            }
+            Kind::ContainmentSmall => {
+                "the same in small: 1.1 million requests of 470,000 sources (a hundredth)"
+            }
         }
     }
 }
@@ -82,12 +107,12 @@ pub struct World {
     pub seed: u64,
     /// The first second.
     pub start: u32,
-    /// Everybody, in the order of their addresses.
+    /// Everybody who is worth a plan, in the order of their addresses.
     pub actors: Vec<Actor>,
+    /// Those who come on one day with few requests, by day. Only a large site has them.
+    pub crowd: Vec<Passer>,
 }
 
-/// Days of a world.
-const DAYS: usize = 5;
 /// The first day that a world may begin with, a Monday: 2030-01-07.
 const MONDAY: u32 = 1_893_974_400;
 
@@ -102,25 +127,55 @@ impl World {
             Kind::Shop => shop::build(&mut builder),
             Kind::Town => town::build(false, &mut builder),
             Kind::Fleets => town::build(true, &mut builder),
+            Kind::Containment => containment::build(containment::TENTH, &mut builder),
+            Kind::ContainmentSmall => containment::build(containment::HUNDREDTH, &mut builder),
         }
         let bins = builder.span.bins;
         let mut actors = builder.actors;
         actors.sort_by_key(|actor| actor.address);
         for (number, actor) in (1..).zip(&mut actors) {
-            // Each has numbers of its own: one more actor changes nobody else.
-            actor.draw(bins, &mut Random::new(seed, number));
+            // Some worlds have drawn already, to bring all together to a sum.
+            if actor.counts.is_empty() {
+                // Each has numbers of its own: one more actor changes nobody else.
+                actor.draw(bins, &mut Random::new(seed, number));
+            }
         }
         World {
             kind,
             seed,
             start: MONDAY + weekday as u32 * 86_400,
             actors,
+            crowd: builder.crowd,
         }
     }
 
     /// Half hours of the world.
     pub fn bins(&self) -> usize {
-        DAYS * DAY
+        self.kind.days() * DAY
+    }
+
+    /// Weekday of a day of the world; 0 is Monday.
+    pub(crate) fn weekday(&self, day: usize) -> usize {
+        ((self.start - MONDAY) as usize / 86_400 + day) % 7
+    }
+
+    /// The sources of the crowd in the order of their addresses, those who came again once.
+    pub fn crowd_sources(&self) -> Vec<Passer> {
+        let mut sources = self.crowd.clone();
+        sources.sort_unstable_by_key(|passer| (passer.address, passer.day));
+        sources.dedup_by_key(|passer| passer.address);
+        sources
+    }
+
+    /// Requests that sources send in a day: each counts once for each day on which it comes.
+    pub fn volumes(&self) -> Distribution {
+        let light = self.crowd.iter().map(|passer| u32::from(passer.volume));
+        let days = self
+            .actors
+            .iter()
+            .flat_map(|actor| actor.counts.chunks(DAY));
+        let heavy = days.map(|day| day.iter().sum()).filter(|sum| *sum > 0);
+        Distribution::new(light.chain(heavy).collect())
     }
 }
 
@@ -128,20 +183,22 @@ impl World {
 pub(crate) struct Builder {
     pub(crate) span: Span,
     pub(crate) random: Random,
+    pub(crate) crowd: Vec<Passer>,
     actors: Vec<Actor>,
     addresses: BTreeSet<u32>,
 }
 
 impl Builder {
-    fn new(kind: Kind, seed: u64) -> Builder {
+    pub(crate) fn new(kind: Kind, seed: u64) -> Builder {
         let mut random = Random::new(seed, 0x776f_726c_6400 + kind as u64);
         let weekday = random.below(7) as usize;
         Builder {
             span: Span {
-                bins: DAYS * DAY,
+                bins: kind.days() * DAY,
                 weekday,
             },
             random,
+            crowd: Vec::new(),
             actors: Vec::new(),
             addresses: BTreeSet::new(),
         }
@@ -149,6 +206,11 @@ impl Builder {
 
     pub(crate) fn add(&mut self, actor: Actor) {
         self.actors.push(actor);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn actors(&self) -> &[Actor] {
+        &self.actors
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -1,4 +1,4 @@
-//! Lines and labels of a world. The log of the social network has the eight fields of the paper, the others are 'combined'.
+//! Lines and labels of a world, in the order of time. The log of the social network has the eight fields of the paper, the others are 'combined'.
 
 use std::io;
 use std::io::Write;
@@ -11,6 +11,10 @@ use crate::actor::Actor;
 use crate::actor::Cookie;
 use crate::actor::Label;
 use crate::actor::Referrer;
+use crate::crowd::Passer;
+use crate::crowd::Rhythm;
+use crate::crowd::Visit;
+use crate::plan::DAY;
 use crate::random::Random;
 use crate::world::Kind;
 use crate::world::World;
@@ -25,12 +29,23 @@ const VISITORS: usize = 8;
 /// Writes what everybody is: `source,label,campaign,habit`.
 pub fn write_labels(world: &World, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "source,label,campaign,habit")?;
+    let crowd = world.crowd_sources();
+    let mut crowd = crowd.iter().peekable();
     for actor in &world.actors {
+        while let Some(passer) = crowd.next_if(|passer| passer.address < actor.address) {
+            write_passer(passer, out)?;
+        }
         let campaign = actor.campaign.as_deref().unwrap_or_default();
         let (source, label) = (Ipv4Addr::from(actor.address), actor.label.name());
         writeln!(out, "{source},{label},{campaign},{}", actor.habit)?;
     }
-    Ok(())
+    crowd.try_for_each(|passer| write_passer(passer, out))
+}
+
+fn write_passer(passer: &Passer, out: &mut impl Write) -> io::Result<()> {
+    let (source, errand) = (Ipv4Addr::from(passer.address), passer.errand);
+    let (label, campaign) = (errand.label().name(), errand.campaign().unwrap_or_default());
+    writeln!(out, "{source},{label},{campaign},{}", errand.habit())
 }
 
 /// Writes all requests in the order of their time. Gives how many they are.
@@ -39,6 +54,8 @@ pub fn write_log(world: &World, out: &mut impl Write) -> io::Result<u64> {
         .zip(&world.actors)
         .map(|(number, actor)| Walker::new(actor, world, number))
         .collect();
+    let mut crowd = Crowd::default();
+    // A request is its second, who comes, and for the crowd which request of its day; the crowd's numbers begin after the walkers'.
     let mut coming: Vec<u64> = Vec::new();
     let mut lines = Vec::with_capacity(1 << 20);
     let mut written = 0;
@@ -46,16 +63,20 @@ pub fn write_log(world: &World, out: &mut impl Write) -> io::Result<u64> {
         coming.clear();
         for (number, walker) in (0_u64..).zip(&mut walkers) {
             let count = u64::from(walker.actor.counts[bin]);
-            coming.extend((0..count).map(|which| walker.second(which, count) << 32 | number));
+            coming.extend((0..count).map(|which| walker.second(which, count) << 40 | number << 8));
         }
+        coming.extend(crowd.requests(bin, walkers.len() as u64, world));
         // By second, then by actor: who comes first within a second does not matter, as long as it is always the same.
         coming.sort_unstable();
         let start = u64::from(world.start) + bin as u64 * BIN_SECONDS;
         let mut clock = Clock::default();
         for request in &coming {
-            let time = start + (request >> 32);
+            let (time, who) = (start + (request >> 40), (request >> 8) as u32 as usize);
             clock.set(time, world.kind);
-            walkers[*request as u32 as usize].write(&clock, &mut lines);
+            match who.checked_sub(walkers.len()) {
+                None => walkers[who].write(&clock, &mut lines),
+                Some(number) => pass(number, *request as u8, world, &clock, &mut lines),
+            }
             if lines.len() >= 1 << 20 {
                 out.write_all(&lines)?;
                 lines.clear();
@@ -65,6 +86,87 @@ pub fn write_log(world: &World, out: &mut impl Write) -> io::Result<u64> {
     }
     out.write_all(&lines)?;
     Ok(written)
+}
+
+/// Requests of the crowd on one day.
+#[derive(Default)]
+struct Crowd {
+    /// Second of the day, number of the passer, number of the request; in order.
+    today: Vec<u64>,
+}
+
+impl Crowd {
+    /// Its requests in a half hour, with seconds of the half hour and numbers that begin after so many others.
+    fn requests(
+        &mut self,
+        bin: usize,
+        others: u64,
+        world: &World,
+    ) -> impl Iterator<Item = u64> + '_ {
+        if bin.is_multiple_of(DAY) {
+            self.begin(bin / DAY, world);
+        }
+        let start = (bin % DAY) as u64 * BIN_SECONDS;
+        let at = |second: u64| self.today.partition_point(|request| request >> 40 < second);
+        let now = &self.today[at(start)..at(start + BIN_SECONDS)];
+        now.iter()
+            .map(move |request| request - (start << 40) + (others << 8))
+    }
+
+    fn begin(&mut self, day: usize, world: &World) {
+        let rhythm = Rhythm::of(world.weekday(day));
+        let first = world
+            .crowd
+            .partition_point(|passer| usize::from(passer.day) < day);
+        self.today.clear();
+        for (number, passer) in (0_u64..).zip(&world.crowd).skip(first) {
+            if usize::from(passer.day) != day {
+                break;
+            }
+            let visit = Visit::new(passer, number, world.seed);
+            let seconds = visit.seconds(passer.volume, &rhythm);
+            let request = |(step, second): (u64, u32)| u64::from(second) << 40 | number << 8 | step;
+            self.today.extend((0..).zip(seconds).map(request));
+        }
+        self.today.sort_unstable();
+    }
+}
+
+/// Writes a request of the crowd.
+fn pass(number: usize, step: u8, world: &World, clock: &Clock, out: &mut Vec<u8>) {
+    let passer = &world.crowd[number];
+    let visit = Visit::new(passer, number as u64, world.seed);
+    let step = visit.step(u32::from(step), PAGES);
+    let target = match step.part {
+        Some(part) => Target::Part(part),
+        None if step.is_query => Target::Query(step.page),
+        None => Target::Page(step.page),
+    };
+    let referrer = match (step.part, step.before) {
+        _ if visit.outside == "-" && step.part.is_none() => Referring::Nothing,
+        (Some(_), _) => Referring::Page(step.page),
+        (None, Some(before)) => Referring::Page(before),
+        (None, None) => Referring::Outside(visit.outside),
+    };
+    let (name, network) = names(passer.address);
+    let line = Line {
+        kind: world.kind,
+        name: &name,
+        network: &network,
+        agent: visit.agent,
+        session: visit.session,
+        target,
+        referrer,
+        status: if step.is_error { 404 } else { 200 },
+    };
+    line.write(clock, out);
+}
+
+/// An address and its network as the log writes them.
+fn names(address: u32) -> (String, String) {
+    let address = Ipv4Addr::from(address);
+    let [a, b, c, _] = address.octets();
+    (address.to_string(), format!("{a}.{b}.{c}.0/24"))
 }
 
 /// A second as the log writes it.
@@ -137,11 +239,10 @@ impl<'a> Walker<'a> {
             agent: at % agents,
             ..Visitor::default()
         };
-        let address = Ipv4Addr::from(actor.address);
-        let [a, b, c, _] = address.octets();
+        let (name, network) = names(actor.address);
         Walker {
-            name: address.to_string(),
-            network: format!("{a}.{b}.{c}.0/24"),
+            name,
+            network,
             kind: world.kind,
             visitors: (0..visitors).map(fresh).collect(),
             place: random.below(PAGES),
@@ -181,17 +282,16 @@ impl<'a> Walker<'a> {
             _ => Referring::Page(visitor.before),
         };
         let line = Line {
-            walker: self,
+            kind: self.kind,
+            name: &self.name,
+            network: &self.network,
             agent: manners.agents[visitor.agent],
             session: visitor.session,
             target,
             referrer,
             status: if is_error { 404 } else { 200 },
         };
-        match self.kind.has_eight_fields() {
-            true => line.eight_fields(clock, out),
-            false => line.combined(clock, out),
-        }
+        line.write(clock, out);
     }
 
     /// Begins a new session where the old one is over; behind a proxy that is the next person.
@@ -253,11 +353,15 @@ enum Referring {
     Nothing,
     Listing(u64),
     Page(u64),
+    /// Another site.
+    Outside(&'static str),
 }
 
 /// A request on its way into the log.
 struct Line<'a> {
-    walker: &'a Walker<'a>,
+    kind: Kind,
+    name: &'a str,
+    network: &'a str,
     agent: &'static str,
     session: u64,
     target: Target,
@@ -278,9 +382,15 @@ fn page_name(page: u64, out: &mut Vec<u8>) {
 }
 
 impl Line<'_> {
+    fn write(&self, clock: &Clock, out: &mut Vec<u8>) {
+        match self.kind.has_eight_fields() {
+            true => self.eight_fields(clock, out),
+            false => self.combined(clock, out),
+        }
+    }
+
     fn eight_fields(&self, clock: &Clock, out: &mut Vec<u8>) {
-        let walker = self.walker;
-        for field in [&clock.text, &walker.name, &walker.network] {
+        for field in [&clock.text, self.name, self.network] {
             out.extend(field.as_bytes());
             out.push(b'\t');
         }
@@ -293,7 +403,7 @@ impl Line<'_> {
     }
 
     fn combined(&self, clock: &Clock, out: &mut Vec<u8>) {
-        out.extend(self.walker.name.as_bytes());
+        out.extend(self.name.as_bytes());
         out.extend(b" - - ");
         out.extend(clock.text.as_bytes());
         out.extend(b" \"GET ");
@@ -307,8 +417,10 @@ impl Line<'_> {
     }
 
     fn page(&self, page: u64, out: &mut Vec<u8>) {
-        let folder: &[u8] = match self.walker.kind {
-            Kind::Social | Kind::SocialTest => b"/people/",
+        let folder: &[u8] = match self.kind {
+            Kind::Social | Kind::SocialTest | Kind::Containment | Kind::ContainmentSmall => {
+                b"/people/"
+            }
             Kind::Shop => b"/product/",
             Kind::Town | Kind::Fleets => b"/news/",
         };
@@ -317,7 +429,7 @@ impl Line<'_> {
     }
 
     fn target(&self, out: &mut Vec<u8>) {
-        match (&self.target, self.walker.kind) {
+        match (&self.target, self.kind) {
             (Target::Page(page), _) => self.page(*page, out),
             (Target::Query(page), Kind::Shop) => {
                 let (colour, number) = (page % 9, page % 40 + 1);
@@ -337,6 +449,7 @@ impl Line<'_> {
     fn referrer(&self, site: &[u8], out: &mut Vec<u8>) {
         match self.referrer {
             Referring::Nothing => out.push(b'-'),
+            Referring::Outside(site) => out.extend(site.as_bytes()),
             Referring::Listing(letter) => {
                 out.extend(site);
                 out.extend(b"/directory/");
@@ -355,11 +468,13 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::volumes::Distribution;
 
     /// A small part of a world.
     fn part(kind: Kind, seed: u64) -> World {
         let mut world = World::new(kind, seed);
         world.actors.retain(|actor| actor.address % 40 == 0);
+        world.crowd.retain(|passer| passer.address % 40 == 0);
         world
     }
 
@@ -370,7 +485,11 @@ mod tests {
             write_log(&part(kind, seed), &mut out).unwrap();
             out
         };
-        for kind in Kind::ALL {
+        // The large site is the small one with other numbers, and takes ten times as long.
+        for kind in Kind::ALL
+            .into_iter()
+            .filter(|kind| *kind != Kind::Containment)
+        {
             let first = log(kind, 1);
             assert_eq!(log(kind, 1), first);
             assert_ne!(log(kind, 2), first);
@@ -405,6 +524,40 @@ mod tests {
             )
         });
         assert_eq!(counted, drawn.collect());
+    }
+
+    #[test]
+    fn the_crowd_comes_in_order_with_its_volumes_and_labels() {
+        let world = part(Kind::ContainmentSmall, 3);
+        let (mut log, mut labels) = (Vec::new(), Vec::new());
+        let written = write_log(&world, &mut log).unwrap();
+        write_labels(&world, &mut labels).unwrap();
+        let labels = String::from_utf8(labels).unwrap();
+        let labelled: Vec<&str> = labels
+            .lines()
+            .skip(1)
+            .map(|line| line.split(',').next().unwrap())
+            .collect();
+        let text = String::from_utf8(log).unwrap();
+        let mut last = "";
+        let mut days: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+        for line in text.lines() {
+            let (source, rest) = line.split_once(' ').unwrap();
+            // All days are of one month, so that times have the order of their texts.
+            let time = &rest[5..25];
+            assert!(time >= last, "{time} after {last}");
+            last = time;
+            *days.entry((source, &time[..2])).or_default() += 1;
+        }
+        let mut sources: Vec<&str> = days.keys().map(|(source, _)| *source).collect();
+        sources.dedup();
+        let mut sorted = labelled.clone();
+        sorted.sort_unstable();
+        assert_eq!(sources, sorted);
+        assert!(labelled.is_sorted_by_key(|source| source.parse::<Ipv4Addr>().unwrap()));
+        assert_eq!(written, world.volumes().requests());
+        let found = Distribution::new(days.values().copied().collect());
+        assert_eq!(found, world.volumes());
     }
 
     #[test]
