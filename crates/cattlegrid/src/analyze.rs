@@ -18,6 +18,7 @@ use crate::cli::FailOn;
 use crate::files::is_stdout;
 use crate::files::write_whole;
 use crate::follow;
+use crate::kb;
 use crate::logs;
 
 pub(crate) fn run(arguments: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
@@ -35,7 +36,9 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
         );
         return follow::run(arguments, logs::prepare(&arguments.log, settings, true)?);
     }
+    let limits = settings.limits.clone();
     let read = logs::read(&arguments.log, settings)?;
+    kb::update(&read.report, arguments, &limits)?;
     write(&read.report, arguments, read.pieces)?;
     Ok(exit_code(&read.report, arguments, read.is_incomplete))
 }

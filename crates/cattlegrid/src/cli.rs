@@ -37,6 +37,8 @@ pub(crate) enum Command {
         /// The detector's name; without one, all are listed
         detector: Option<String>,
     },
+    /// The knowledge base: who is allowed and who is denied, why and until when; change, undo, export, import
+    Kb(Box<KbArgs>),
     /// The operators of well-known robots, and the networks they publish
     Lists {
         #[command(subcommand)]
@@ -80,6 +82,129 @@ pub(crate) struct PublishArgs {
     pub(crate) truth: TruthArgs,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct KbArgs {
+    /// The knowledge base [default: ~/.local/share/cattlegrid/kb.sqlite]
+    #[arg(long, value_name = "FILE", env = "CATTLEGRID_KB", global = true)]
+    pub(crate) kb: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: KbCommand,
+}
+
+/// SUBJECT is an address, a network, agent:TEXT or campaign:NAME.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KbCommand {
+    /// List entries
+    List(KbListArgs),
+    /// Show all that is known of somebody, why, and what has changed
+    Show {
+        /// An address, a network, agent:TEXT, campaign:NAME, or #NUMBER of an entry
+        subject: String,
+    },
+    /// Let somebody pass, whatever an analysis finds
+    Allow(SayArgs),
+    /// Refuse somebody, whatever an analysis finds
+    Deny(SayArgs),
+    /// Take out an entry: nothing is known of them any more
+    Forget {
+        /// An address, a network, agent:TEXT or campaign:NAME
+        subject: String,
+    },
+    /// Show the latest changes
+    Log {
+        /// How many
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        top: usize,
+    },
+    /// Take back changes that were made together
+    Undo {
+        /// Their number, as 'kb log' shows it
+        batch: i64,
+    },
+    /// Write the deny list for a server or firewall, or the whole base as JSON
+    Export(ExportArgs),
+    /// Take in the JSON of another base, or a list of networks
+    Import(ImportArgs),
+    /// Read everything and say whether it is sound
+    Check,
+    /// Put the last sound copy in the place of a damaged base, which is kept
+    Restore,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KbListArgs {
+    /// Only entries about this: source, network, agent, campaign
+    #[arg(long, value_name = "KIND", value_parser = ["source", "network", "agent", "campaign"])]
+    pub(crate) about: Option<String>,
+    /// Only entries that say this: allow, deny, watch
+    #[arg(long, value_name = "ACTION", value_parser = ["allow", "deny", "watch"])]
+    pub(crate) action: Option<String>,
+    /// Only sources of this campaign
+    #[arg(long, value_name = "NAME")]
+    pub(crate) campaign: Option<String>,
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) top: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SayArgs {
+    /// An address, a network, agent:TEXT or campaign:NAME
+    pub(crate) subject: String,
+    /// Why, for those who look it up later
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Days after which it no longer holds; without this it has no end
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3660))]
+    pub(crate) days: Option<u32>,
+    /// Pages a day up to which an allowed source passes
+    #[arg(long, value_name = "N")]
+    pub(crate) cap: Option<u32>,
+    /// A proxy of your own, which is not denied by mistake. Can be repeated
+    #[arg(long, value_name = "NETWORK")]
+    pub(crate) trusted_proxy: Vec<String>,
+    /// Do it even to everybody, to this machine, to a proxy or a search engine
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// For whom: nginx-deny, nginx-map, apache, caddy, haproxy, nftables, ipset, cidr, networks (JSON), or json for the whole base
+    #[arg(long = "as", value_name = "TARGET")]
+    pub(crate) target: String,
+    /// Addresses that nobody denied and that may be denied with the others, so that the list is shorter (IPv6 counts in /64)
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) budget: u64,
+    /// The file; without one, or with -, standard output
+    #[arg(value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// A file of 'kb export --as json', or addresses and networks, one a line; - for standard input
+    pub(crate) file: PathBuf,
+    /// What to do with the networks of a list: allow or deny
+    #[arg(long = "as", value_name = "ACTION", value_parser = ["allow", "deny"])]
+    pub(crate) action: Option<String>,
+    /// Days after which the entries of a list no longer hold
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3660))]
+    pub(crate) days: Option<u32>,
+    /// The file is your own: what you said there counts as said here, and replaces it
+    #[arg(long)]
+    pub(crate) mine: bool,
+    /// Only say what would be imported
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// A proxy of your own, which is not denied by mistake. Can be repeated
+    #[arg(long, value_name = "NETWORK")]
+    pub(crate) trusted_proxy: Vec<String>,
+    /// Import even what touches everybody, this machine, a proxy or a search engine
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ListsCommand {
     /// Fetch the networks that operators publish, from their addresses or from files of your own
@@ -121,12 +246,18 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long)]
     pub(crate) follow: bool,
     /// Replace addresses by pseudonyms that keep networks together, and show no lines of the log
-    #[arg(long)]
+    #[arg(long, conflicts_with = "kb")]
     pub(crate) pseudonymize: bool,
     /// A file whose content is the key of the pseudonyms: the same key gives the same pseudonyms. Without one each run draws a
     /// new key and forgets it
     #[arg(long, value_name = "FILE", requires = "pseudonymize")]
     pub(crate) pseudonym_key: Option<PathBuf>,
+    /// Say what --kb would change, and change nothing
+    #[arg(long, requires = "kb")]
+    pub(crate) kb_dry_run: bool,
+    /// Take this for the time it is now, from which entries of --kb begin and end (seconds since 1970, or 2030-01-31)
+    #[arg(long, value_name = "TIME", requires = "kb", value_parser = instant)]
+    pub(crate) kb_time: Option<u32>,
     /// List users, and sources without any evidence, from this many requests on [default: 100]
     #[arg(long, value_name = "N")]
     pub(crate) min_requests: Option<u64>,
@@ -244,16 +375,14 @@ pub(crate) struct LogArgs {
     #[arg(long, value_name = "FIELD", help_heading = "Reading")]
     pub(crate) source_field: Option<String>,
     /// A proxy of your own, as address or network; only what it passes on in --source-field is believed. Can be repeated
-    #[arg(
-        long,
-        value_name = "NETWORK",
-        help_heading = "Reading",
-        requires = "source_field"
-    )]
+    #[arg(long, value_name = "NETWORK", help_heading = "Reading")]
     pub(crate) trusted_proxy: Vec<String>,
     /// The site's robots.txt as it was when the log was written: robots that fetch what it forbids are told
     #[arg(long, value_name = "FILE")]
     pub(crate) robots: Option<PathBuf>,
+    /// Knowledge base ('cattlegrid kb'): requests that it refused are no evidence. 'analyze' also brings it up to what was found
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kb: Option<PathBuf>,
     /// Database of autonomous systems in MaxMind's format (GeoLite2-ASN.mmdb): sources of one provider are judged together, too
     #[arg(long, value_name = "FILE", env = "CATTLEGRID_ASN")]
     pub(crate) asn: Option<PathBuf>,
@@ -298,6 +427,21 @@ pub(crate) enum FailOn {
     Automated,
     /// Sources that could not be judged
     Undecided,
+}
+
+/// A day, or seconds since 1970.
+fn instant(text: &str) -> Result<u32, String> {
+    if let Ok(seconds) = text.parse() {
+        return Ok(seconds);
+    }
+    let day: jiff::civil::Date = text
+        .parse()
+        .map_err(|_| "give a day like 2030-01-31, or seconds since 1970".to_owned())?;
+    let midnight = day
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .map_err(|error| error.to_string())?;
+    u32::try_from(midnight.timestamp().as_second())
+        .map_err(|_| "give a day between 1970 and 2105".to_owned())
 }
 
 /// `5d`, `36h`, or a bare number of days.

@@ -92,11 +92,16 @@ pub(crate) fn list_path(folder: &Path, key: &str) -> PathBuf {
 
 /// Where lists are kept unless told otherwise.
 pub(crate) fn default_folder() -> Option<PathBuf> {
+    data_folder().map(|folder| folder.join("lists"))
+}
+
+/// Where the program keeps what it must not lose.
+pub(crate) fn data_folder() -> Option<PathBuf> {
     let base = std::env::var_os("XDG_DATA_HOME")
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())
         .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")))?;
-    Some(base.join("cattlegrid/lists"))
+    Some(base.join("cattlegrid"))
 }
 
 /// `lists show`

@@ -37,6 +37,7 @@ use rayon::ThreadPool;
 
 use crate::cli::LogArgs;
 use crate::cli::span_days;
+use crate::kb;
 use crate::lists;
 use crate::model;
 
@@ -126,7 +127,12 @@ pub(crate) fn prepare(
     if let Some(path) = &arguments.asn {
         knowledge.systems = Some(autonomous_systems(path)?);
     }
-    let analysis = Analysis::new(settings, knowledge).map_err(anyhow::Error::msg)?;
+    let mut analysis = Analysis::new(settings, knowledge).map_err(anyhow::Error::msg)?;
+    if let Some(path) = &arguments.kb
+        && let Some(standing) = kb::standing(path, &analysis)?
+    {
+        analysis.set_standing(standing);
+    }
     let plan = plan(&arguments.logs, &looking);
     say_problems(&plan.problems);
     if !plan.pieces.is_empty() {
@@ -225,6 +231,12 @@ fn reading(arguments: &LogArgs) -> anyhow::Result<Reading> {
     if span.is_empty() {
         bail!("--since is not before --until, so no request could count");
     }
+    anyhow::ensure!(
+        arguments.trusted_proxy.is_empty()
+            || arguments.source_field.is_some()
+            || arguments.kb.is_some(),
+        "--trusted-proxy says whose word is believed: name the field with that word, too (--source-field)"
+    );
     let proxies = Proxies::new(&arguments.trusted_proxy)
         .map_err(anyhow::Error::msg)
         .context("--trusted-proxy")?;

@@ -8,6 +8,7 @@ mod explain;
 mod files;
 mod follow;
 mod inspect;
+mod kb;
 mod labelled;
 mod lists;
 mod logs;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
             cli::ModelCommand::Show { model } => model::show(model.as_deref()),
         },
         cli::Command::Explain { detector } => explain::run(detector.as_deref()),
+        cli::Command::Kb(arguments) => kb::run(&arguments),
         cli::Command::Lists { command } => match command {
             cli::ListsCommand::Update { from, lists } => lists::update(&from, lists),
             cli::ListsCommand::Show { lists } => lists::show(lists),

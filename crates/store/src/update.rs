@@ -202,7 +202,7 @@ impl Work<'_> {
             cap: (3 * daily).clamp(u64::from(limits.k2), u64::from(u32::MAX)) as u32,
             ..self.entry(subject, Action::Allow, limits.allow_days)
         };
-        self.seen(entry, source, None);
+        self.seen(entry, source);
     }
 
     fn deny(&mut self, subject: Subject, source: &SourceReport, kind: Kind) {
@@ -220,7 +220,9 @@ impl Work<'_> {
             reason: reason(&source.evidence, kind.name()),
             ..self.entry(subject, Action::Deny, limits.deny_days)
         };
-        self.seen(entry, source, None);
+        let known = self.current(&entry.subject);
+        let campaign = known.and_then(|known| known.campaign.clone());
+        self.seen(Entry { campaign, ..entry }, source);
     }
 
     fn is_old(&self, last_seen: u32) -> bool {
@@ -256,13 +258,12 @@ impl Work<'_> {
         }
     }
 
-    fn seen(&mut self, entry: Entry, source: &SourceReport, campaign: Option<String>) {
+    fn seen(&mut self, entry: Entry, source: &SourceReport) {
         let first = entry.first_seen.unwrap_or(u32::MAX).min(source.first_seen);
         let entry = Entry {
             evidence: proofs(&source.evidence),
             first_seen: Some(first),
             last_seen: Some(source.last_seen),
-            campaign,
             ..entry
         };
         self.next.insert(entry.subject.clone(), Some(entry));

@@ -12,6 +12,7 @@ mod determinism;
 mod follow;
 mod formats;
 mod hostile;
+mod kb;
 mod lists;
 #[path = "../../examples/make_log.rs"]
 #[allow(

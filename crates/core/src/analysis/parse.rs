@@ -60,6 +60,16 @@ pub(super) struct Means<'a> {
     pub(super) standing: Option<&'a Standing>,
 }
 
+impl Means<'_> {
+    /// True for a request that the knowledge base has refused.
+    #[inline]
+    fn has_refused(&self, record: &Record, status: u16) -> bool {
+        self.standing.is_some_and(|standing| {
+            standing.has_refused(record.source(), record.agent, record.time, status)
+        })
+    }
+}
+
 /// The records of one block.
 #[derive(Debug)]
 pub(super) struct Parsed {
@@ -170,9 +180,7 @@ impl Parser {
             let mut record = means
                 .lens
                 .record(&request, means.knowledge, &mut self.gathered);
-            if let Some(standing) = means.standing
-                && standing.has_refused(record.source(), record.agent, record.time, request.status)
-            {
+            if means.has_refused(&record, request.status) {
                 parsed.leave_out(Skip::Refused, split_line(&text[start..]).0);
                 continue;
             }
@@ -195,12 +203,9 @@ impl Parser {
             };
             records.push(record);
             if let Some(record) = records.last() {
-                self.sample.offer(
-                    record,
-                    host.unwrap_or_default(),
-                    request.target,
-                    request.status,
-                );
+                let host = host.unwrap_or_default();
+                self.sample
+                    .offer(record, host, request.target, request.status);
             }
             count_status(&mut self.statuses, request.status);
             last = Some(match last {

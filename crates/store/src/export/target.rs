@@ -53,7 +53,7 @@ impl Target {
             Target::Nftables => "nftables",
             Target::Ipset => "ipset",
             Target::Cidr => "cidr",
-            Target::Json => "json",
+            Target::Json => "networks",
         }
     }
 

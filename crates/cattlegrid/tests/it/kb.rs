@@ -1,0 +1,484 @@
+//! The knowledge base as its owner uses it: analysed into, looked at, changed, undone, exported, imported.
+
+use std::fmt::Write;
+use std::process::Output;
+
+use tempfile::TempDir;
+
+use crate::run;
+use crate::stderr;
+use crate::stdout;
+use crate::write;
+
+const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+/// The time of the tests' logs: the base must not depend on the day they run.
+const TIME: &str = "2030-01-06";
+
+struct Place {
+    folder: TempDir,
+    kb: String,
+}
+
+impl Place {
+    fn new() -> Place {
+        let folder = TempDir::new().unwrap();
+        let kb = folder.path().join("kb.sqlite");
+        Place {
+            kb: kb.to_str().unwrap().to_owned(),
+            folder,
+        }
+    }
+
+    fn kb(&self, arguments: &[&str]) -> Output {
+        let mut all = vec!["kb", "--kb", &self.kb];
+        all.extend(arguments);
+        run(&all)
+    }
+
+    /// What a command prints that must succeed.
+    fn said(&self, arguments: &[&str]) -> String {
+        let output = self.kb(arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    }
+
+    /// What a command says that must fail.
+    fn refused(&self, arguments: &[&str]) -> String {
+        let output = self.kb(arguments);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        stderr(&output)
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        write(self.folder.path(), name, text.as_bytes())
+    }
+
+    /// Analyses a log into the base, on a day.
+    fn analyze(&self, log: &str, day: &str) -> String {
+        let log = self.file("access.log", log);
+        let output = run(&["analyze", "--kb", &self.kb, "--kb-time", day, &log]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        stderr(&output)
+    }
+}
+
+fn line(
+    log: &mut String,
+    source: &str,
+    second: usize,
+    target: &str,
+    status: u16,
+    referrer: &str,
+    agent: &str,
+) {
+    let (day, hour, minute, left) = (
+        1 + second / 86_400,
+        second / 3600 % 24,
+        second / 60 % 60,
+        second % 60,
+    );
+    let _ = writeln!(
+        log,
+        "{source} - - [{day:02}/Jan/2030:{hour:02}:{minute:02}:{left:02} +0000] \"GET {target} HTTP/1.1\" {status} 900 \"{referrer}\" \"{agent}\""
+    );
+}
+
+/// A crawler that walks through all pages in order, and never loads anything else.
+fn crawler(log: &mut String, source: &str, agent: &str) {
+    for page in 0..200 {
+        line(
+            log,
+            source,
+            page * 900,
+            &format!("/item/{page:04}"),
+            200,
+            "-",
+            agent,
+        );
+    }
+}
+
+/// A person who follows links and loads what belongs to pages.
+fn person(log: &mut String, source: &str) {
+    for page in 0..60 {
+        let second = 30_000 + page % 5 * 86_400 + page * 60;
+        let target = format!("/item/{}", page * 37 % 50);
+        line(
+            log,
+            source,
+            second,
+            &target,
+            200,
+            "https://site.example/",
+            BROWSER,
+        );
+        for part in ["/style.css", "/photo.jpg"] {
+            let of = format!("https://site.example{target}");
+            line(log, source, second + 1, part, 200, &of, BROWSER);
+        }
+    }
+}
+
+fn sorted(log: &str) -> String {
+    let time = |line: &str| line.split('[').nth(1).unwrap_or_default().to_owned();
+    let mut lines: Vec<&str> = log.lines().collect();
+    lines.sort_by_key(|line| time(line));
+    lines.iter().fold(String::new(), |mut text, line| {
+        let _ = writeln!(text, "{line}");
+        text
+    })
+}
+
+fn visitors() -> String {
+    let mut log = String::new();
+    crawler(&mut log, "192.0.2.66", "python-requests/2.31");
+    person(&mut log, "198.51.100.7");
+    sorted(&log)
+}
+
+#[test]
+fn an_analysis_denies_crawlers_allows_people_and_can_be_taken_back() {
+    let place = Place::new();
+    let log = place.file("access.log", &visitors());
+    let dry = run(&[
+        "analyze",
+        "--kb",
+        &place.kb,
+        "--kb-time",
+        TIME,
+        "--kb-dry-run",
+        "--quiet",
+        &log,
+    ]);
+    assert!(
+        stdout(&dry).contains("deny   192.0.2.66"),
+        "{}",
+        stdout(&dry)
+    );
+    assert!(
+        place
+            .refused(&["list"])
+            .contains("there is no knowledge base")
+    );
+    let told = place.analyze(&visitors(), TIME);
+    assert!(told.contains("1 sources denied, 1 allowed"), "{told}");
+    let list = place.said(&["list"]);
+    assert!(
+        list.contains("deny   192.0.2.66  unauthorized  analysis, until 2030-01-13"),
+        "{list}"
+    );
+    assert!(list.contains("allow  198.51.100.7  people"), "{list}");
+    let shown = place.said(&["show", "192.0.2.66"]);
+    assert!(
+        shown.contains("dB") && shown.contains("nothing -> deny (analyze --kb)"),
+        "{shown}"
+    );
+    place.said(&["undo", "1"]);
+    assert!(place.said(&["list"]).contains("empty"));
+    place.said(&["check"]);
+}
+
+#[test]
+fn what_the_owner_said_is_never_overruled() {
+    let place = Place::new();
+    place.said(&["allow", "192.0.2.66", "--reason", "our own mirror"]);
+    place.said(&["deny", "198.51.100.7"]);
+    let told = place.analyze(&visitors(), TIME);
+    assert!(
+        told.contains("0 sources denied, 0 allowed")
+            && told.contains("2 sources left to what you said"),
+        "{told}"
+    );
+    let list = place.said(&["list"]);
+    assert!(
+        list.contains("allow  192.0.2.66  -  owner, no end: our own mirror"),
+        "{list}"
+    );
+    assert!(list.contains("deny   198.51.100.7  -  owner"), "{list}");
+}
+
+#[test]
+fn a_denial_runs_out_and_an_allowed_source_that_crawls_is_denied() {
+    let place = Place::new();
+    place.analyze(&visitors(), TIME);
+    let mut log = String::new();
+    crawler(&mut log, "198.51.100.7", "python-requests/2.31");
+    let told = place.analyze(&log, "2030-01-09");
+    assert!(told.contains("1 sources denied"), "{told}");
+    assert!(
+        place
+            .said(&["show", "198.51.100.7"])
+            .contains("allow -> deny")
+    );
+    // A week later both denials are over, and nobody has been seen again.
+    let mut log = String::new();
+    line(&mut log, "203.0.113.1", 0, "/", 200, "-", BROWSER);
+    let told = place.analyze(&log, "2030-01-20");
+    assert!(told.contains("2 entries have run out"), "{told}");
+    assert!(place.said(&["list"]).contains("empty"));
+}
+
+#[test]
+fn an_old_log_denies_nobody_today() {
+    let place = Place::new();
+    let told = place.analyze(&visitors(), "2031-01-01");
+    assert!(
+        told.contains("0 sources denied") && told.contains("last seen longer ago"),
+        "{told}"
+    );
+}
+
+/// The gate's own denials never become evidence that keeps a source denied: somebody who was denied by mistake asks again and again, gets
+/// refusals, cannot load the parts of any page nor follow a link, and is free when the denial is over.
+#[test]
+fn refusals_are_no_evidence_for_the_next_denial() {
+    let place = Place::new();
+    let mut refused = String::new();
+    for page in 0..300 {
+        let target = format!("/item/{page:04}");
+        line(
+            &mut refused,
+            "192.0.2.66",
+            6 * 86_400 + page * 1700,
+            &target,
+            403,
+            "-",
+            BROWSER,
+        );
+    }
+    // Without the base this looks like a crawler: that is what would keep the source denied.
+    let alone = Place::new();
+    let log = alone.file("access.log", &refused);
+    let report = crate::report(&[&log]);
+    assert_eq!(report["sources"][0]["class"], "crawler", "{report:#}");
+    let mut log = String::new();
+    crawler(&mut log, "192.0.2.66", BROWSER);
+    let told = place.analyze(&log, TIME);
+    assert!(told.contains("1 sources denied"), "{told}");
+    let told = place.analyze(&refused, "2030-01-12");
+    assert!(told.contains("0 sources denied"), "{told}");
+    assert!(place.said(&["list"]).contains("until 2030-01-13"));
+    let told = place.analyze(&refused, "2030-01-14");
+    assert!(told.contains("1 entries have run out"), "{told}");
+    assert!(place.said(&["list"]).contains("empty"));
+}
+
+#[test]
+fn h161_what_nobody_means_needs_a_confirmation() {
+    let place = Place::new();
+    let check = |subject: &str, why: &str| {
+        let said = place.refused(&["deny", subject]);
+        assert!(said.contains(why) && said.contains("--yes"), "{said}");
+    };
+    check("0.0.0.0/0", "a large part of all addresses");
+    check("::/0", "a large part of all addresses");
+    check("127.0.0.1", "this machine itself");
+    check("::1", "this machine itself");
+    check("10.1.2.3", "a private network");
+    check("66.249.66.1", "Google");
+    let said = place.refused(&["allow", "0.0.0.0/0"]);
+    assert!(said.contains("a large part"), "{said}");
+    let said = place.refused(&["deny", "203.0.113.9", "--trusted-proxy", "203.0.113.0/24"]);
+    assert!(said.contains("one of your proxies"), "{said}");
+    assert!(
+        place
+            .refused(&["list"])
+            .contains("there is no knowledge base")
+    );
+    place.said(&["deny", "127.0.0.1", "--yes"]);
+}
+
+#[test]
+fn what_cannot_be_understood_is_told_and_changes_nothing() {
+    let place = Place::new();
+    for (arguments, expected) in [
+        (
+            &["deny", "300.1.2.3"][..],
+            "neither an address nor a network",
+        ),
+        (&["deny", "campaign:none"], "there is no knowledge base"),
+        (&["forget", "192.0.2.1"], "there is no knowledge base"),
+        (&["undo", "7"], "there is no knowledge base"),
+        (
+            &["export", "--as", "iptables"],
+            "there is no knowledge base",
+        ),
+        (&["import", "/nowhere"], "cannot be read"),
+    ] {
+        let said = place.refused(arguments);
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+    place.said(&["deny", "192.0.2.1"]);
+    assert!(
+        place
+            .refused(&["deny", "campaign:none"])
+            .contains("there is no campaign:none")
+    );
+    assert!(
+        place
+            .refused(&["export", "--as", "iptables"])
+            .contains("known: json")
+    );
+    assert!(place.refused(&["undo", "7"]).contains("kb log"));
+    assert!(
+        place
+            .refused(&["forget", "192.0.2.2"])
+            .contains("no entry about 192.0.2.2")
+    );
+}
+
+#[test]
+fn a_base_goes_out_as_json_and_comes_in_elsewhere() {
+    let place = Place::new();
+    place.said(&["deny", "192.0.2.66", "--days", "3"]);
+    place.said(&["allow", "agent:Our monitor"]);
+    place.said(&["deny", "203.0.113.0/24", "--reason", "a \"quoted\" reason"]);
+    let out = place.folder.path().join("base.json");
+    place.said(&["export", "--as", "json", out.to_str().unwrap()]);
+    let other = Place::new();
+    let mine = other.said(&["import", out.to_str().unwrap(), "--mine"]);
+    assert!(mine.contains("3 entries added"), "{mine}");
+    assert_eq!(
+        other.said(&["export", "--as", "json"]),
+        std::fs::read_to_string(&out).unwrap()
+    );
+    // From somebody else it is a list, and what the owner said stays.
+    let third = Place::new();
+    third.said(&["allow", "203.0.113.0/24"]);
+    let said = third.said(&["import", out.to_str().unwrap()]);
+    assert!(
+        said.contains("2 entries added, 0 changed, 1 left"),
+        "{said}"
+    );
+}
+
+#[test]
+fn h148_a_bundle_with_one_bad_row_is_refused_whole() {
+    let place = Place::new();
+    let check = |text: &str, arguments: &[&str], expected: &str| {
+        let file = place.file("bundle", text);
+        let mut all = vec!["import", &file];
+        all.extend(arguments);
+        let said = place.refused(&all);
+        assert!(said.contains(expected), "{said}");
+        assert!(
+            place
+                .refused(&["list"])
+                .contains("there is no knowledge base")
+        );
+    };
+    check("192.0.2.1\n0.0.0.0/0\n", &["--as", "deny"], "a large part");
+    check(
+        "192.0.2.1\nnot a network\n",
+        &["--as", "deny"],
+        "bundle:2: 'not a network'",
+    );
+    check("192.0.2.1\n", &[], "say --as allow or --as deny");
+    check(
+        "{\"schema\":\"other\",\"entries\":[]}",
+        &[],
+        "its schema is 'other'",
+    );
+    check("{\"entries\":[]}", &[], "is no export of a knowledge base");
+    let entry = |created: u64| {
+        format!(
+            "{{\"schema\":\"cattlegrid/kb/1\",\"entries\":[{{\"subject\":\"192.0.2.1\",\"action\":\"deny\",\"reason\":\"\",\"origin\":\"owner\",\"created\":{created}}}]}}"
+        )
+    };
+    check(&entry(4_294_967_295), &[], "comes from the future");
+    check(&entry(4_294_967_296), &[], "is no export");
+    check(
+        &entry(1).replace("192.0.2.1", "../../etc"),
+        &[],
+        "neither an address",
+    );
+}
+
+#[test]
+fn a_new_address_that_joins_a_known_campaign_inherits_what_is_said_of_it() {
+    let place = Place::new();
+    let fleet = |members: std::ops::Range<usize>, start: usize| {
+        let mut log = String::new();
+        for number in 0..300 {
+            let source = format!("192.0.{}.{}", 2 + number / 250, number % 250);
+            for page in 0..4 {
+                let second = start + (number * 7919 + page * 61) % 300_000;
+                let target = format!("/story/{}", (number * 31 + page * 17) % 40);
+                line(
+                    &mut log,
+                    &source,
+                    second,
+                    &target,
+                    200,
+                    "https://site.example/",
+                    BROWSER,
+                );
+                for part in ["/style.css", "/app.js"] {
+                    let of = format!("https://site.example{target}");
+                    line(&mut log, &source, second + 1, part, 200, &of, BROWSER);
+                }
+            }
+        }
+        for number in members {
+            let source = format!("198.51.{}.{}", 100 + number / 200, number % 200);
+            for page in 0..6 {
+                let second = start + (number * 104_729 + page * 57_607) % 340_000;
+                let target = format!("/story/{}", 1000 + number * 6 + page);
+                line(
+                    &mut log,
+                    &source,
+                    second,
+                    &target,
+                    200,
+                    "-",
+                    "Mozilla/5.0 (Windows NT 10.0) Chrome/117.0.5938.92",
+                );
+            }
+        }
+        sorted(&log)
+    };
+    let told = place.analyze(&fleet(0..200, 0), "2030-01-05");
+    assert!(told.contains("1 campaigns denied"), "{told}");
+    let campaigns = place.said(&["list", "--about", "campaign"]);
+    assert!(campaigns.contains("(200 sources)"), "{campaigns}");
+    let name = campaigns
+        .split("campaign:")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap();
+    // The owner lets it pass; the next analysis finds more of it.
+    place.said(&["allow", &format!("campaign:{name}")]);
+    let told = place.analyze(&fleet(100..300, 5 * 86_400), "2030-01-10");
+    assert!(told.contains("100 sources joined a known one"), "{told}");
+    let shown = place.said(&["show", "198.51.101.99"]);
+    assert!(
+        shown.contains(&format!("campaign:{name}: allow")),
+        "{shown}"
+    );
+    let list = place.said(&["export", "--as", "cidr"]);
+    assert!(!list.contains("198.51."), "{list}");
+}
+
+#[test]
+fn deny_lists_leave_out_what_is_allowed_and_what_has_ended() {
+    let place = Place::new();
+    place.said(&["deny", "203.0.113.0/24"]);
+    place.said(&["allow", "203.0.113.128/25"]);
+    place.said(&["deny", "198.51.100.1", "--days", "3"]);
+    let list = place.said(&["export", "--as", "cidr"]);
+    assert_eq!(list, "198.51.100.1/32\n203.0.113.0/25\n");
+    let file = place.folder.path().join("deny.conf");
+    let output = place.kb(&["export", "--as", "nginx-deny", file.to_str().unwrap()]);
+    assert!(
+        stderr(&output).contains("2 denied sources and networks became 2 networks"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(
+        std::fs::read_to_string(file)
+            .unwrap()
+            .contains("deny 203.0.113.0/25;")
+    );
+}
