@@ -37,6 +37,8 @@ pub(crate) enum Command {
         /// The detector's name; without one, all are listed
         detector: Option<String>,
     },
+    /// Rehearse containment on old logs: what limits would have cost people and stopped of crawlers, and which limits to take
+    Plan(Box<PlanArgs>),
     /// The knowledge base: who is allowed and who is denied, why and until when; change, undo, export, import
     Kb(Box<KbArgs>),
     /// The operators of well-known robots, and the networks they publish
@@ -80,6 +82,24 @@ pub(crate) struct PublishArgs {
     pub(crate) log: LogArgs,
     #[command(flatten)]
     pub(crate) truth: TruthArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    /// Pages in a day up to which an unknown source passes [default: 20, or the settings file's]
+    #[arg(long, value_name = "PAGES")]
+    pub(crate) k1: Option<u32>,
+    /// Pages in a day from which a source is judged [default: 1000, or the settings file's]
+    #[arg(long, value_name = "PAGES")]
+    pub(crate) k2: Option<u32>,
+    /// Write it as JSON to a file, or to standard output with - (then without the text)
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write it as one HTML page with the curves
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -359,7 +379,7 @@ pub(crate) struct EvaluateArgs {
 }
 
 /// What all commands that read logs have in common.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct LogArgs {
     /// Log files, patterns ('logs/access.log*'), folders, or - for standard input; plain or compressed (gzip, zstd, bzip2, xz), in
     /// any order

@@ -19,6 +19,7 @@ use cattlegrid_core::analysis::Block;
 use cattlegrid_core::format::Format;
 use cattlegrid_core::knowledge::AutonomousSystems;
 use cattlegrid_core::knowledge::RobotsRules;
+use cattlegrid_core::profile::Record;
 use cattlegrid_core::proxies::Proxies;
 use cattlegrid_core::report::HostReport;
 use cattlegrid_core::settings::Reading;
@@ -297,8 +298,33 @@ pub(crate) fn room(take_back: &Receiver<Vec<u8>>) -> Vec<u8> {
         .unwrap_or_else(|_| vec![0; BLOCK_BYTES])
 }
 
-/// One thread reads and unpacks, the pool parses, folds and judges. Buffers go round between them.
+/// Reads the logs once more, request by request in the order of time. What went wrong was said the first time.
+pub(crate) fn replay(
+    arguments: &LogArgs,
+    mut each: impl FnMut(&Record) + Send,
+) -> anyhow::Result<()> {
+    let again = LogArgs {
+        quiet: true,
+        ..arguments.clone()
+    };
+    let settings = settings(arguments)?;
+    let Prepared {
+        plan,
+        mut analysis,
+        pool,
+        ..
+    } = prepare(&again, settings, false)?;
+    pool.install(|| pump(plan, arguments, |round| analysis.replay(round, &mut each)));
+    Ok(())
+}
+
 fn run(plan: Plan, mut analysis: Analysis, arguments: &LogArgs) -> (Report, Vec<Problem>) {
+    let problems = pump(plan, arguments, |round| analysis.observe(round));
+    (analysis.finish(), problems)
+}
+
+/// One thread reads and unpacks, the pool does the work. Buffers go round between them.
+fn pump(plan: Plan, arguments: &LogArgs, mut work: impl FnMut(&[Block])) -> Vec<Problem> {
     let bar = progress_bar(&plan, arguments);
     let (give, take) = mpsc::sync_channel::<Block>(ROUND);
     let (give_back, take_back) = mpsc::channel::<Vec<u8>>();
@@ -313,7 +339,7 @@ fn run(plan: Plan, mut analysis: Analysis, arguments: &LogArgs) -> (Report, Vec<
             if round.is_empty() {
                 break;
             }
-            analysis.observe(&round);
+            work(&round);
             bar.set_position(progress.bytes());
             // The reader may have finished: then nobody wants the buffers back.
             round
@@ -321,10 +347,9 @@ fn run(plan: Plan, mut analysis: Analysis, arguments: &LogArgs) -> (Report, Vec<
                 .for_each(|block| drop(give_back.send(block.buffer)));
         }
         bar.finish_and_clear();
-        let problems = reader
+        reader
             .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (analysis.finish(), problems)
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 

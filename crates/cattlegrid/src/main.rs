@@ -13,6 +13,7 @@ mod labelled;
 mod lists;
 mod logs;
 mod model;
+mod plan;
 mod simulate;
 mod train;
 
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
             cli::ModelCommand::Show { model } => model::show(model.as_deref()),
         },
         cli::Command::Explain { detector } => explain::run(detector.as_deref()),
+        cli::Command::Plan(arguments) => plan::run(&arguments),
         cli::Command::Kb(arguments) => kb::run(&arguments),
         cli::Command::Lists { command } => match command {
             cli::ListsCommand::Update { from, lists } => lists::update(&from, lists),

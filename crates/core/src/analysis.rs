@@ -2,6 +2,7 @@
 
 mod finish;
 mod parse;
+mod replay;
 mod sample;
 mod stitch;
 mod stories;
@@ -123,6 +124,13 @@ impl Analysis {
 
     /// Takes in blocks, in the order of the log.
     pub fn observe(&mut self, blocks: &[Block]) {
+        let parsed = self.parse(blocks);
+        self.fold(&parsed);
+        self.keep_room(parsed);
+    }
+
+    /// Parses blocks, each in a thread, and joins them to what came before.
+    fn parse(&mut self, blocks: &[Block]) -> Vec<Parsed> {
         let spare = Mutex::new(std::mem::take(&mut self.spare));
         let formats: Vec<Arc<Format>> = blocks.iter().map(|block| self.format(block)).collect();
         let means = Means {
@@ -159,8 +167,12 @@ impl Analysis {
             parsed.settle_hosts(&mut self.hosts);
             self.stitcher.stitch(block.piece, parsed, &mut self.lines);
         }
-        self.fold(&parsed);
         self.spare = spare.into_inner().unwrap_or_else(PoisonError::into_inner);
+        parsed
+    }
+
+    /// Keeps the room of parsed blocks for the next ones.
+    fn keep_room(&mut self, parsed: Vec<Parsed>) {
         self.spare.extend(parsed.into_iter().map(Parsed::cleared));
     }
 

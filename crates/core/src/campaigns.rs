@@ -16,6 +16,8 @@ use cattlegrid_learn::cluster::Rule;
 use cattlegrid_learn::cluster::Signs;
 use cattlegrid_learn::series::POINTS_MIN;
 use cattlegrid_learn::series::Scratch;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use crate::evidence::Context;
@@ -44,6 +46,7 @@ use shared::Print;
 use shared::Seen;
 use shared::Sizes;
 use shared::keys;
+use shared::tells;
 
 /// What shows only in many sources together.
 const TOGETHER: [&str; 4] = [
@@ -179,7 +182,8 @@ pub struct Campaigns {
     pub groups: Vec<Judged>,
     /// All requests of each window.
     pub requests: BTreeMap<Window, u64>,
-    of: BTreeMap<(Source, Window), u32>,
+    /// Only looked into: every source of the log is.
+    of: HashMap<(Source, Window), u32, RandomState>,
 }
 
 impl Campaigns {
@@ -356,7 +360,8 @@ impl Finder<'_> {
             let mut seen = Seen::default();
             table.for_each(self.clock, |source, window, profile| {
                 let shared = keys(source, window, profile, systems);
-                shared.iter().for_each(|key| sizes.add(key));
+                let telling = shared.iter().filter(|key| tells(key, profile));
+                telling.for_each(|key| sizes.add(key));
                 seen.count(source, window, profile);
                 if let Some(print) = self.print(source, window, profile, &signs) {
                     seen.prints.push(print);
@@ -439,14 +444,16 @@ impl Finder<'_> {
         clusters: &BTreeMap<(Source, Window), u64>,
     ) -> BTreeMap<Key, Group> {
         let bins = self.clock.bins as usize;
-        let sources_min = self.options().sources_min;
+        let sources_min = sizes.least(self.options().sources_min);
         let systems = self.knowledge.systems.as_ref();
+        // Every part has most groups: as few parts as there are threads.
+        let tables = self.tables.len().div_ceil(rayon::current_num_threads());
         let parts: Vec<BTreeMap<Key, Group>> = self
             .tables
-            .par_iter()
-            .map(|table| {
+            .par_chunks(tables.max(1))
+            .map(|tables| {
                 let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
-                table.for_each(self.clock, |source, window, profile| {
+                let mut add = |source: Source, window: Window, profile: &Profile| {
                     let cluster = clusters.get(&(source, window)).map(|value| Key {
                         window,
                         how: How::Times,
@@ -459,7 +466,10 @@ impl Finder<'_> {
                     for key in cluster.into_iter().chain(shared) {
                         groups.entry(key).or_default().add(source, profile, bins);
                     }
-                });
+                };
+                for table in tables {
+                    table.for_each(self.clock, &mut add);
+                }
                 groups
             })
             .collect();

@@ -43,6 +43,8 @@ pub mod settings;
 
 pub mod campaigns;
 
+pub mod rehearsal;
+
 pub mod analysis;
 
 pub use analysis::Analysis;

@@ -10,6 +10,7 @@ use crate::format::Skip;
 use crate::knowledge::AutonomousSystem;
 use crate::knowledge::Purpose;
 use crate::profile::BIN_SECONDS;
+use crate::request::Source;
 use crate::text::printable;
 use crate::verdict::Cause;
 use crate::verdict::Class;
@@ -53,6 +54,8 @@ pub struct Report {
     pub groups: Vec<GroupReport>,
     /// Sources worth listing, most requests first.
     pub sources: Vec<SourceReport>,
+    /// What every source is, sorted, where that was asked for.
+    pub bands: Vec<(Source, Band)>,
     /// Requests from which users and sources without any evidence are listed.
     pub min_requests: u64,
     /// Everything about the source that was looked at closely.

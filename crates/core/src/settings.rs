@@ -95,6 +95,8 @@ pub struct Settings {
     pub model: Option<Arc<Model>>,
     /// Keep the values of series of sources with so many requests on their busiest day and so many busy half hours, to learn from.
     pub keep_shapes: Option<(u32, u32)>,
+    /// Keep what every single source is, also of those that are not listed.
+    pub keep_bands: bool,
 }
 
 /// How the log's fields are taken.
@@ -210,6 +212,7 @@ impl Settings {
             pseudonyms: None,
             model: None,
             keep_shapes: None,
+            keep_bands: false,
         })
     }
 

@@ -6,6 +6,8 @@ mod html;
 mod inspect;
 mod inspect_page;
 mod json;
+mod plan;
+mod plan_page;
 mod text;
 mod words;
 
@@ -15,5 +17,8 @@ pub use inspect::write_inspection;
 pub use inspect_page::write_inspection_html;
 pub use json::write_inspection_json;
 pub use json::write_json;
+pub use plan::write_plan;
+pub use plan::write_plan_json;
+pub use plan_page::write_plan_html;
 pub use text::TextOptions;
 pub use text::write_text;

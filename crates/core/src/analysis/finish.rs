@@ -112,8 +112,12 @@ pub(super) fn report(analysis: &Analysis) -> Report {
     report.hosts = sorted_hosts(whole.hosts);
     report.campaigns = court.describe_campaigns(&sample);
     report.groups = court.describe_groups();
-    let bands = whole.bands.into_iter().collect();
+    let bands = whole.bands.iter().copied().collect();
     report.paths = sample.paths(&bands, first, report.all().pages);
+    if analysis.settings.keep_bands {
+        report.bands = whole.bands;
+        report.bands.par_sort_unstable_by_key(|(source, _)| *source);
+    }
     if let Some(inspection) = &mut report.inspection {
         inspection.lines = analysis.examples.clone();
     }
@@ -324,7 +328,7 @@ impl Court<'_> {
                 trials.sort_by_key(|trial| (trial.window.number(), trial.totals.requests));
             }
             let band = self.close(source, &mut trials, &mut part);
-            if sampled.binary_search(&source).is_ok() {
+            if self.settings.keep_bands || sampled.binary_search(&source).is_ok() {
                 part.bands.push((source, band));
             }
         });

@@ -54,7 +54,7 @@ pub(super) struct Sums {
 }
 
 /// Pages of a source from which its habits show.
-const PAGES_MIN: u32 = 2;
+pub(super) const PAGES_MIN: u32 = 2;
 
 impl Sums {
     pub(super) fn add(&mut self, source: Source, profile: &Profile) {

@@ -10,6 +10,7 @@ use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
 use super::How;
+use super::pool::PAGES_MIN;
 use super::pool::Pool;
 use super::pool::Sums;
 use super::pool::loads_parts;
@@ -80,6 +81,12 @@ pub(super) struct Print {
 /// True for who asks for pages and names itself no robot: those that do are known without a campaign.
 fn is_nameless_reader(profile: &Profile) -> bool {
     profile.declared == 0 && profile.pages > 0
+}
+
+/// True where a source tells something about a group that it is in: of a network, most sources may have come for one page from a search
+/// engine, and nothing shows in those.
+pub(super) fn tells(key: &Key, profile: &Profile) -> bool {
+    !matches!(key.how, How::Network | How::System) || profile.pages >= PAGES_MIN
 }
 
 /// What one source shares with others: seldom more than this.
@@ -190,7 +197,9 @@ impl Seen {
 pub(super) struct Sizes(Box<[AtomicU32]>);
 
 /// Cells of [`Sizes`].
-const CELLS: usize = 1 << 21;
+const CELLS: usize = 1 << 22;
+/// Groups that are added up: where visitors have something of their own by the million, only the largest groups are.
+const GROUPS_MAX: usize = 50_000;
 
 impl Default for Sizes {
     fn default() -> Sizes {
@@ -210,6 +219,23 @@ impl Sizes {
 
     pub(super) fn most(&self, key: &Key) -> u32 {
         self.cell(key).load(Ordering::Relaxed)
+    }
+
+    /// The size from which groups are few enough to be added up, and at least so large.
+    pub(super) fn least(&self, sources_min: u32) -> u32 {
+        let mut least = sources_min.max(1);
+        let is_large = |cell: &&AtomicU32| cell.load(Ordering::Relaxed) >= least;
+        let mut large: Vec<u32> = self
+            .0
+            .iter()
+            .filter(is_large)
+            .map(|cell| cell.load(Ordering::Relaxed))
+            .collect();
+        while large.len() > GROUPS_MAX {
+            least = least.saturating_mul(2);
+            large.retain(|size| *size >= least);
+        }
+        least
     }
 }
 

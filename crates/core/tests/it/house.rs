@@ -5,7 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// Modules of the crate, lowest first: a module uses only those above it.
-const LAYERS: [&str; 19] = [
+const LAYERS: [&str; 20] = [
     "text",
     "request",
     "networks",
@@ -24,6 +24,7 @@ const LAYERS: [&str; 19] = [
     "report",
     "settings",
     "campaigns",
+    "rehearsal",
     "analysis",
 ];
 
