@@ -3,6 +3,7 @@
 mod open;
 mod rows;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -131,7 +132,12 @@ impl Base {
                 "there are no changes {batch} that could be undone; 'cattlegrid kb log' lists them"
             )));
         }
-        for record in &made {
+        // Where something was changed twice, only what it was in the end can still be there.
+        let mut seen = BTreeSet::new();
+        for record in made.iter().rev() {
+            if !seen.insert(&record.subject) {
+                continue;
+            }
             let now = self.find(&record.subject)?.map(|(_, entry)| entry);
             if now != record.after {
                 return Err(Fault::Refused(format!(
@@ -187,11 +193,12 @@ impl Base {
             action: entry.action,
             is_owners: entry.origin == Origin::Owner,
             cap: entry.cap,
-            until: entry.expires.unwrap_or(u32::MAX),
+            until: entry.ends(now).unwrap_or(u32::MAX),
             entry: id,
         };
         let campaigns: std::collections::BTreeMap<&str, Ruling> = entries
             .iter()
+            .filter(|(_, entry)| !entry.is_expired(now))
             .filter_map(|(id, entry)| match &entry.subject {
                 Subject::Campaign(name) => Some((name.as_str(), ruling(*id, entry))),
                 _ => None,
@@ -256,10 +263,11 @@ impl<'a> Session<'a> {
     fn make(&mut self, change: &Change) -> rusqlite::Result<()> {
         let known = rows::find(self.transaction, change.subject())?;
         let before = known.as_ref().map(|known| &known.entry);
-        let after = match change {
-            Change::Put(entry) => Some(&**entry),
+        let clamped = match change {
+            Change::Put(entry) => Some(entry.clamped(self.now)),
             Change::Remove(_) => None,
         };
+        let after = clamped.as_ref();
         if before == after {
             return Ok(());
         }
@@ -297,7 +305,11 @@ impl<'a> Session<'a> {
     }
 
     fn mark_undone(&mut self, batch: i64) -> rusqlite::Result<()> {
-        rows::mark_undone(self.transaction, batch, self.applied.batch)
+        for (old, new) in rows::mark_undone(self.transaction, batch, self.applied.batch)? {
+            self.changes.remove(old);
+            self.changes.add(new);
+        }
+        Ok(())
     }
 
     fn end(mut self) -> rusqlite::Result<Applied> {
