@@ -23,20 +23,22 @@ use crate::recording::shim;
 use crate::seed;
 use crate::times;
 
-/// Lets a process write, kills it after a drawn number of its lines and some time more, and gives what it has told.
-fn killed(path: &Path, dice: &mut Dice, round: usize) -> Told {
+/// Lines that a process says before it opens the base: those of the test runner and an empty one.
+const LINES_BEFORE: usize = 3;
+
+/// Lets a process write, kills it after a number of its lines and some time more, and gives what it has told.
+fn killed(path: &Path, dice: &mut Dice, round: usize, after: usize, micros: usize) -> Told {
     let task = format!("mixed {} {round} 1000000", dice.next());
     let mut child = child::command(&task, path).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut told = Told::default();
-    // Few lines: killed while the base is opened or made.
-    for _ in 0..dice.below(40) {
+    for _ in 0..after {
         match lines.next() {
             Some(line) => told.hear(&line.unwrap()),
             None => break,
         }
     }
-    thread::sleep(Duration::from_micros(dice.below(8000) as u64));
+    thread::sleep(Duration::from_micros(dice.below(micros) as u64));
     child.kill().unwrap();
     for line in lines {
         told.hear(&line.unwrap());
@@ -57,11 +59,14 @@ fn h135_what_was_confirmed_is_there_after_kill_9_at_any_moment() {
     let (mut acked, mut on_top, mut slowest) = (0, 0, Duration::ZERO);
     for round in 0..rounds {
         // At first new bases, which are killed while being made; then one that grows, and forgets its oldest changes after 90 rounds.
-        if round < rounds / 10 {
+        let told = if round < rounds / 5 {
             (folder, path) = place();
             known = Model::new();
-        }
-        let told = killed(&path, &mut dice, round);
+            killed(&path, &mut dice, round, LINES_BEFORE, 3000)
+        } else {
+            let after = dice.below(40);
+            killed(&path, &mut dice, round, after, 8000)
+        };
         acked += told.acked;
         on_top += usize::from(told.acked < told.tries.len());
         if !path.exists() {
@@ -108,9 +113,14 @@ fn h136_what_was_confirmed_is_there_after_a_power_failure() {
     let recording = Recording::read(&journal);
     let mut dice = Dice(seed());
     let (mut lost, mut missing) = (0, 0);
-    for number in 0..seeds {
+    // Every moment at which the base is being made, then drawn ones.
+    let making = recording.first_told();
+    for number in 0..making + seeds {
         let image = TempDir::new().unwrap();
-        let at = dice.below(recording.len() + 1);
+        let at = match number < making {
+            true => number,
+            false => dice.below(recording.len() + 1),
+        };
         let crash = recording.crash(at, &mut dice, image.path());
         lost += crash.lost;
         let told = crash.told;
@@ -130,7 +140,7 @@ fn h136_what_was_confirmed_is_there_after_a_power_failure() {
     }
     let bytes = fs::metadata(&journal).unwrap().len();
     println!(
-        "{seeds} power failures in {} steps ({bytes} bytes, {}): {lost} writes lost, torn or out of order, {missing} before there was a base",
+        "{making} power failures while the base was made and {seeds} in {} steps ({bytes} bytes, {}): {lost} writes lost, torn or out of order, {missing} before there was a base",
         recording.len(),
         recording.summary()
     );

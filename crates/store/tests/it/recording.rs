@@ -111,6 +111,12 @@ impl Recording {
         self.steps.len()
     }
 
+    /// The step at which something was told for the first time.
+    pub(crate) fn first_told(&self) -> usize {
+        let is_told = |step: &Step| matches!(step, Step::Tell(_));
+        self.steps.iter().position(is_told).unwrap()
+    }
+
     pub(crate) fn summary(&self) -> String {
         let count = |is: fn(&Step) -> bool| self.steps.iter().filter(|step| is(step)).count();
         format!(
