@@ -3,6 +3,7 @@
 mod open;
 mod rows;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -131,7 +132,12 @@ impl Base {
                 "there are no changes {batch} that could be undone; 'cattlegrid kb log' lists them"
             )));
         }
-        for record in &made {
+        // Where something was changed twice, only what it was in the end can still be there.
+        let mut seen = BTreeSet::new();
+        for record in made.iter().rev() {
+            if !seen.insert(&record.subject) {
+                continue;
+            }
             let now = self.find(&record.subject)?.map(|(_, entry)| entry);
             if now != record.after {
                 return Err(Fault::Refused(format!(
@@ -182,13 +188,27 @@ impl Base {
 
     /// What all entries that hold say, for requests to look into. `agent` is the hash of a user agent.
     pub fn standing(&self, now: u32, agent: impl Fn(&[u8]) -> u32) -> Result<Standing, Fault> {
-        let entries = self.entries()?;
+        self.rulings(Some(now), agent)
+    }
+
+    /// What all entries say, also those that have ended: for requests of the past.
+    pub fn history(&self, agent: impl Fn(&[u8]) -> u32) -> Result<Standing, Fault> {
+        self.rulings(None, agent)
+    }
+
+    fn rulings(&self, now: Option<u32>, agent: impl Fn(&[u8]) -> u32) -> Result<Standing, Fault> {
+        let mut entries = self.entries()?;
+        entries.retain(|(_, entry)| !now.is_some_and(|now| entry.is_expired(now)));
+        let ends = |entry: &Entry| match now {
+            Some(now) => entry.ends(now),
+            None => entry.expires,
+        };
         let ruling = |id: u64, entry: &Entry| Ruling {
             action: entry.action,
             is_owners: entry.origin == Origin::Owner,
             cap: entry.cap,
             since: entry.created,
-            until: entry.expires.unwrap_or(u32::MAX),
+            until: ends(entry).unwrap_or(u32::MAX),
             entry: id,
         };
         let campaigns: std::collections::BTreeMap<&str, Ruling> = entries
@@ -199,7 +219,7 @@ impl Base {
             })
             .collect();
         let mut standing = Standing::default();
-        for (id, entry) in entries.iter().filter(|(_, entry)| !entry.is_expired(now)) {
+        for (id, entry) in &entries {
             // What is said of a campaign holds for its sources, unless the owner has said something of the source itself.
             let of_campaign = entry
                 .campaign
@@ -257,10 +277,11 @@ impl<'a> Session<'a> {
     fn make(&mut self, change: &Change) -> rusqlite::Result<()> {
         let known = rows::find(self.transaction, change.subject())?;
         let before = known.as_ref().map(|known| &known.entry);
-        let after = match change {
-            Change::Put(entry) => Some(&**entry),
+        let clamped = match change {
+            Change::Put(entry) => Some(entry.clamped(self.now)),
             Change::Remove(_) => None,
         };
+        let after = clamped.as_ref();
         if before == after {
             return Ok(());
         }
@@ -298,7 +319,11 @@ impl<'a> Session<'a> {
     }
 
     fn mark_undone(&mut self, batch: i64) -> rusqlite::Result<()> {
-        rows::mark_undone(self.transaction, batch, self.applied.batch)
+        for (old, new) in rows::mark_undone(self.transaction, batch, self.applied.batch)? {
+            self.changes.remove(old);
+            self.changes.add(new);
+        }
+        Ok(())
     }
 
     fn end(mut self) -> rusqlite::Result<Applied> {

@@ -165,6 +165,11 @@ pub struct Proof {
     pub why: String,
 }
 
+/// Seconds by which clocks may differ without one being called wrong.
+const CLOCK_SLACK: u32 = 120;
+/// Seconds that an entry with an end holds at most: ten years.
+const LIFE_MAX: u32 = 3660 * 86_400;
+
 /// What is known about somebody.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -222,10 +227,33 @@ impl Entry {
         }
     }
 
-    /// True at a time when it no longer holds. An entry that seems to come from the future is as old as the clock can tell: nothing that
-    /// has an end lasts longer than it was meant to, whatever the clock does.
+    /// First second at which it no longer holds, by a clock that shows `now`; `None` for never.
+    ///
+    /// An entry from the future says that the clock was set back, or is not set at all. The entry holds, for a denial must not vanish
+    /// because of that; but from now on for no longer than it was made for. It is not rewritten: a clock that is right again finds its
+    /// end as it was.
+    pub fn ends(&self, now: u32) -> Option<u32> {
+        let expires = self.expires?;
+        let life = expires.saturating_sub(self.created);
+        if now.saturating_add(CLOCK_SLACK) < self.created {
+            return Some(expires.min(now.saturating_add(life)));
+        }
+        Some(expires)
+    }
+
+    /// True at a time when it no longer holds.
     pub fn is_expired(&self, now: u32) -> bool {
-        self.expires.is_some_and(|expires| expires <= now)
+        self.ends(now).is_some_and(|ends| ends <= now)
+    }
+
+    /// The entry as it is written: an end is never further away than `LIFE_MAX`, so that a slip in a number makes no endless denial.
+    /// Measured from the later of both times, for a clock that runs behind must not cut off an end that is right.
+    pub(crate) fn clamped(&self, now: u32) -> Entry {
+        let last = self.created.max(now).saturating_add(LIFE_MAX);
+        Entry {
+            expires: self.expires.map(|expires| expires.min(last)),
+            ..self.clone()
+        }
     }
 }
 

@@ -23,7 +23,7 @@ use crate::cli::AnalyzeArgs;
 pub(crate) fn standing(path: &Path, analysis: &Analysis) -> anyhow::Result<Option<Standing>> {
     match Base::open(path) {
         // Entries that have ended by now count, too: the log may be older.
-        Ok(base) => Ok(Some(base.standing(0, |text| analysis.agent(text))?)),
+        Ok(base) => Ok(Some(base.history(|text| analysis.agent(text))?)),
         Err(Fault::Missing(_)) => Ok(None),
         Err(fault) => Err(fault.into()),
     }

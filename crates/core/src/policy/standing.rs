@@ -63,7 +63,7 @@ pub struct Ruling {
 
 impl Ruling {
     fn holds(&self, time: u32) -> bool {
-        time < self.until
+        time < self.until || self.until == u32::MAX
     }
 
     /// What counts more: the owner's word, then what is nearer to the source.

@@ -40,9 +40,19 @@ impl Base {
 
     /// Opens a base, or makes a new one where there is no file.
     pub fn open_or_create(path: &Path) -> Result<Base, Fault> {
-        if path.symlink_metadata().is_ok() {
-            return Base::open(path);
+        if path.symlink_metadata().is_err() {
+            Base::create(path)?;
         }
+        let base = Base::open(path)?;
+        // Readers and the writer do not wait for each other.
+        let set = base.connection.pragma_update(None, "journal_mode", "wal");
+        set.map_err(|error| base.fault(&error))?;
+        Ok(base)
+    }
+
+    /// Makes a new base beside its place and puts it there whole: a program that is killed meanwhile leaves no half of one, which
+    /// would be refused from then on.
+    fn create(path: &Path) -> Result<(), Fault> {
         let log = beside(path, "-wal");
         if log.metadata().is_ok_and(|log| log.len() > 0) {
             return Err(Fault::Damaged(
@@ -53,13 +63,25 @@ impl Base {
                 ),
             ));
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut base = Base::connect(path, flags)?;
-        base.make().map_err(|error| base.fault(&error))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut base = Base::connect(Path::new(":memory:"), flags)?;
+        let fault = |error: rusqlite::Error| Fault::of(path, &error);
+        let mark = base
+            .connection
+            .pragma_update(None, "application_id", APPLICATION);
+        mark.map_err(fault)?;
         base.update_layout()?;
-        Ok(base)
+        let new = beside(path, &format!(".new-{}", std::process::id()));
+        base.copy_to(&new)?;
+        // Another program may have made one since: a link, unlike a renaming, never takes the place of a file.
+        let put = match fs::hard_link(&new, path) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            Err(_) => fs::rename(&new, path),
+            Ok(()) => Ok(()),
+        };
+        let _ = fs::remove_file(&new);
+        put.and_then(|()| sync_folder(path))
+            .map_err(|error| io_fault(path, &error))
     }
 
     fn connect(path: &Path, flags: OpenFlags) -> Result<Base, Fault> {
@@ -77,16 +99,6 @@ impl Base {
             connection,
             is_broken: false,
         })
-    }
-
-    fn make(&self) -> rusqlite::Result<()> {
-        let version: i32 = self.number("application_id")?;
-        if version == 0 {
-            self.connection
-                .pragma_update(None, "application_id", APPLICATION)?;
-        }
-        // Readers and the writer do not wait for each other.
-        self.connection.pragma_update(None, "journal_mode", "wal")
     }
 
     fn number(&self, pragma: &str) -> rusqlite::Result<i32> {
@@ -127,6 +139,8 @@ impl Base {
     pub fn check(&self) -> Result<(), Fault> {
         let damaged = |what: String| Fault::Damaged(self.path.clone(), what);
         let fault = |error: rusqlite::Error| self.fault(&error);
+        // All of it as it was at one moment, whatever others write meanwhile; ends when this returns.
+        let _reading = self.connection.unchecked_transaction().map_err(fault)?;
         let answer: String = self
             .connection
             .pragma_query_value(None, "integrity_check", |row| row.get(0))
@@ -151,17 +165,18 @@ impl Base {
     /// Writes a whole copy to a file, in place of what is there.
     pub fn copy_to(&self, path: &Path) -> Result<(), Fault> {
         let part = beside(path, ".part");
-        let other = |error: std::io::Error| Fault::Other(path.to_owned(), error.to_string());
-        if part.exists() {
-            fs::remove_file(&part).map_err(other)?;
-        }
-        self.connection
+        let other = |error: std::io::Error| io_fault(path, &error);
+        discard(&part).map_err(other)?;
+        let copied = self
+            .connection
             .execute("VACUUM INTO ?", [part.to_string_lossy()])
-            .map_err(|error| self.fault(&error))?;
-        File::open(&part)
-            .and_then(|file| file.sync_all())
-            .and_then(|()| fs::rename(&part, path))
-            .map_err(other)
+            .map_err(|error| Fault::of(path, &error))
+            .and_then(|_| move_into_place(&part, path).map_err(other));
+        if copied.is_err() {
+            // Half a copy is of no use, and takes the space that may be what was missing.
+            let _ = discard(&part);
+        }
+        copied
     }
 
     /// Keeps a sound copy beside the base, for the day it is damaged.
@@ -173,7 +188,7 @@ impl Base {
     pub fn restore(path: &Path) -> Result<(Base, PathBuf), Fault> {
         let copy = backup(path);
         Base::open(&copy)?;
-        let other = |error: std::io::Error| Fault::Other(path.to_owned(), error.to_string());
+        let other = |error: std::io::Error| io_fault(path, &error);
         let kept = (1..)
             .map(|number| beside(path, &format!(".damaged-{number}")))
             .find(|name| !name.exists())
@@ -186,13 +201,42 @@ impl Base {
         }
         let part = beside(path, ".part");
         fs::copy(&copy, &part).map_err(other)?;
-        File::open(&part)
-            .and_then(|file| file.sync_all())
-            .and_then(|()| fs::rename(&part, path))
-            .map_err(other)?;
-        let base = Base::open(path)?;
-        base.make().map_err(|error| base.fault(&error))?;
+        move_into_place(&part, path).map_err(other)?;
+        let base = Base::open_or_create(path)?;
         Ok((base, kept))
+    }
+}
+
+/// Removes half a copy, where there is one, with the journal that SQLite wrote it with.
+fn discard(part: &Path) -> std::io::Result<()> {
+    for end in ["-journal", ""] {
+        match fs::remove_file(beside(part, end)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Puts a written file in the place of another, so that after a power failure one of them is there whole.
+fn move_into_place(part: &Path, path: &Path) -> std::io::Result<()> {
+    File::open(part)?.sync_all()?;
+    fs::rename(part, path)?;
+    sync_folder(path)
+}
+
+/// A name is on the disk only when its folder is.
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+fn io_fault(path: &Path, error: &std::io::Error) -> Fault {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull => Fault::Full(path.to_owned()),
+        _ => Fault::Other(path.to_owned(), error.to_string()),
     }
 }
 

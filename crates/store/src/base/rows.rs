@@ -213,17 +213,17 @@ pub(super) fn next_batch(connection: &Connection) -> rusqlite::Result<i64> {
     )
 }
 
-/// What is sealed of a change. Whether it was undone comes later, and is not.
+/// The seal of a change: of everything it says, as it is written.
 fn change_seal(record: &ChangeRecord, before: Option<&str>, after: Option<&str>) -> i64 {
     let (batch, time) = (record.batch.to_string(), record.time.to_string());
     let subject = record.subject.to_string();
+    let undone_by = record.undone_by.map(|batch| batch.to_string());
     let fields = [&batch, &time, &record.by, &subject];
-    seal(
-        fields
-            .map(|field| Some(field.as_str()))
-            .into_iter()
-            .chain([before, after]),
-    )
+    seal(fields.map(|field| Some(field.as_str())).into_iter().chain([
+        before,
+        after,
+        undone_by.as_deref(),
+    ]))
 }
 
 /// Writes down a change and gives its seal.
@@ -303,16 +303,32 @@ pub(super) fn of_batch(connection: &Connection, batch: i64) -> rusqlite::Result<
     rows.map(|row| row.map(|(record, _)| record)).collect()
 }
 
+/// Notes that changes were undone, and by which; gives the seals that they had and have.
 pub(super) fn mark_undone(
     connection: &Connection,
     batch: i64,
     undone_by: i64,
-) -> rusqlite::Result<()> {
-    connection.execute(
-        "UPDATE changes SET undone_by = ? WHERE batch = ?",
-        [undone_by, batch],
-    )?;
-    Ok(())
+) -> rusqlite::Result<Vec<(i64, i64)>> {
+    let query =
+        format!("SELECT {CHANGE_COLUMNS}, id FROM changes WHERE batch = ? AND undone_by IS NULL");
+    let mut statement = connection.prepare(&query)?;
+    let undone = statement.query_map([batch], |row| {
+        let (record, old) = read_change(row)?;
+        let record = ChangeRecord {
+            undone_by: Some(undone_by),
+            ..record
+        };
+        let (before, after): (Option<String>, Option<String>) = (row.get(4)?, row.get(5)?);
+        let new = change_seal(&record, before.as_deref(), after.as_deref());
+        Ok((row.get(8)?, old, new))
+    })?;
+    let undone: Vec<(i64, i64, i64)> = undone.collect::<rusqlite::Result<_>>()?;
+    let mut update =
+        connection.prepare("UPDATE changes SET undone_by = ?, seal = ? WHERE id = ?")?;
+    for (id, _, new) in &undone {
+        update.execute([undone_by, *new, *id])?;
+    }
+    Ok(undone.into_iter().map(|(_, old, new)| (old, new)).collect())
 }
 
 /// Forgets changes before a time and gives their seals.

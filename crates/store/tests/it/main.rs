@@ -7,8 +7,15 @@
 
 mod aggregate;
 mod base;
+mod child;
+mod clock;
+mod crash;
 mod export;
+mod faults;
+mod flips;
+mod lookups;
 mod programs;
+mod recording;
 mod serving;
 
 use std::path::PathBuf;
@@ -66,4 +73,39 @@ fn denied_until(network: &str, until: u32) -> Denied {
         until: Some(until),
         ..denied(network)
     }
+}
+
+/// Numbers that look random and are the same for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+}
+
+/// How often to do something: the number in a variable of the environment, for longer runs.
+fn times(variable: &str, otherwise: usize) -> usize {
+    let value = std::env::var(variable).ok();
+    value.map_or(otherwise, |value| value.parse().unwrap())
+}
+
+/// A seed: the one in a variable of the environment, to repeat a run that failed; else one of the clock.
+fn seed() -> u64 {
+    let value = std::env::var("CATTLEGRID_SEED").ok();
+    let seed = value.map_or_else(clock_seed, |value| value.parse().unwrap());
+    println!("seed {seed}; CATTLEGRID_SEED={seed} repeats it");
+    seed
+}
+
+fn clock_seed() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.unwrap().as_nanos() as u64
 }
