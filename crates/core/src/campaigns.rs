@@ -444,7 +444,7 @@ impl Finder<'_> {
         clusters: &BTreeMap<(Source, Window), u64>,
     ) -> BTreeMap<Key, Group> {
         let bins = self.clock.bins as usize;
-        let sources_min = sizes.least(self.options().sources_min);
+        let large = sizes.large(self.options().sources_min);
         let systems = self.knowledge.systems.as_ref();
         // Every part has most groups: as few parts as there are threads.
         let tables = self.tables.len().div_ceil(rayon::current_num_threads());
@@ -461,8 +461,8 @@ impl Finder<'_> {
                     });
                     let shared = keys(source, window, profile, systems);
                     let shared = shared.into_iter();
-                    let shared = shared
-                        .filter(|key| sizes.most(key) >= sources_min && !seen.is_of_people(key));
+                    let shared =
+                        shared.filter(|key| large.contains(key) && !seen.is_of_people(key));
                     for key in cluster.into_iter().chain(shared) {
                         groups.entry(key).or_default().add(source, profile, bins);
                     }

@@ -208,34 +208,43 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    fn cell(&self, key: &Key) -> &AtomicU32 {
-        let hash = FixedState::default().hash_one(key);
-        &self.0[hash as usize % CELLS]
+    fn cell(key: &Key) -> usize {
+        FixedState::default().hash_one(key) as usize % CELLS
     }
 
     pub(super) fn add(&self, key: &Key) {
-        self.cell(key).fetch_add(1, Ordering::Relaxed);
+        self.0[Sizes::cell(key)].fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn most(&self, key: &Key) -> u32 {
-        self.cell(key).load(Ordering::Relaxed)
-    }
-
-    /// The size from which groups are few enough to be added up, and at least so large.
-    pub(super) fn least(&self, sources_min: u32) -> u32 {
+    /// The cells of groups that are large enough, and few enough to be added up.
+    pub(super) fn large(&self, sources_min: u32) -> Large {
         let mut least = sources_min.max(1);
-        let is_large = |cell: &&AtomicU32| cell.load(Ordering::Relaxed) >= least;
-        let mut large: Vec<u32> = self
+        let mut cells: Vec<(usize, u32)> = self
             .0
             .iter()
-            .filter(is_large)
             .map(|cell| cell.load(Ordering::Relaxed))
+            .enumerate()
+            .filter(|(_, size)| *size >= least)
             .collect();
-        while large.len() > GROUPS_MAX {
+        while cells.len() > GROUPS_MAX {
             least = least.saturating_mul(2);
-            large.retain(|size| *size >= least);
+            cells.retain(|(_, size)| *size >= least);
         }
-        least
+        let mut bits = vec![0; CELLS / 64];
+        for (at, _) in cells {
+            bits[at / 64] |= 1 << (at % 64);
+        }
+        Large(bits)
+    }
+}
+
+/// Cells of large groups, one bit each: small enough to stay in the processor's cache while all sources are asked for.
+pub(super) struct Large(Vec<u64>);
+
+impl Large {
+    pub(super) fn contains(&self, key: &Key) -> bool {
+        let at = Sizes::cell(key);
+        self.0[at / 64] >> (at % 64) & 1 == 1
     }
 }
 
