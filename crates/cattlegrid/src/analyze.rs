@@ -34,7 +34,9 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
             !arguments.is_json_to_stdout(),
             "--follow writes the JSON report again and again: give it a file, --json FILE"
         );
-        return follow::run(arguments, logs::prepare(&arguments.log, settings, true)?);
+        let limits = settings.limits.clone();
+        let prepared = logs::prepare(&arguments.log, settings, true)?;
+        return follow::run(arguments, prepared, limits);
     }
     let limits = settings.limits.clone();
     let read = logs::read(&arguments.log, settings)?;

@@ -15,6 +15,7 @@ use anyhow::bail;
 use cattlegrid_core::Analysis;
 use cattlegrid_core::Report;
 use cattlegrid_core::analysis::Block;
+use cattlegrid_core::policy::Limits;
 use cattlegrid_core::profile::BIN_SECONDS;
 use cattlegrid_core::text::printable;
 use cattlegrid_input::Event;
@@ -24,12 +25,17 @@ use signal_hook::consts::SIGTERM;
 
 use crate::analyze;
 use crate::cli::AnalyzeArgs;
+use crate::kb;
 use crate::logs;
 use crate::logs::Prepared;
 use crate::logs::ROUND;
 
 /// Judges what is there, then again after every half hour of the log's time, until a signal ends it.
-pub(crate) fn run(arguments: &AnalyzeArgs, prepared: Prepared) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(
+    arguments: &AnalyzeArgs,
+    prepared: Prepared,
+    limits: Limits,
+) -> anyhow::Result<ExitCode> {
     let Prepared {
         plan,
         analysis,
@@ -60,6 +66,7 @@ pub(crate) fn run(arguments: &AnalyzeArgs, prepared: Prepared) -> anyhow::Result
         pieces,
         told: Told::default(),
         judged: None,
+        limits,
     };
     pool.install(|| follower.take(take, give_back))?;
     let problems = reader
@@ -92,6 +99,8 @@ struct Follower<'a> {
     told: Told,
     /// Time of the log up to which it was judged; `None` until all that was there has been read.
     judged: Option<u32>,
+    /// How long entries of the knowledge base last.
+    limits: Limits,
 }
 
 impl Follower<'_> {
@@ -134,6 +143,7 @@ impl Follower<'_> {
         logs::check_readable(&report, &self.pieces)?;
         logs::say_crowd(&report, &self.arguments.log);
         analyze::write(&report, self.arguments, self.pieces.clone())?;
+        self.learn(&report)?;
         self.told.tell(&report);
         self.judged = Some(self.analysis.last_time().unwrap_or(0));
         self.note("following; changed verdicts are shown here, Ctrl-C ends it");
@@ -150,13 +160,26 @@ impl Follower<'_> {
         self.judged = Some(now);
         self.analysis.forget_old_windows();
         let report = self.analysis.report();
-        publish(&report, self.arguments, &mut self.told)
+        publish(&report, self.arguments, &mut self.told)?;
+        self.learn(&report)
+    }
+
+    /// Brings the knowledge base up to what was found; from then on its refusals are no evidence.
+    fn learn(&mut self, report: &Report) -> anyhow::Result<()> {
+        kb::update(report, self.arguments, &self.limits)?;
+        if let Some(path) = &self.arguments.log.kb
+            && let Some(standing) = kb::standing(path, &self.analysis)?
+        {
+            self.analysis.set_standing(standing);
+        }
+        Ok(())
     }
 
     /// The last report.
     fn finish(mut self) -> anyhow::Result<Report> {
         let report = self.analysis.finish();
         publish(&report, self.arguments, &mut self.told)?;
+        kb::update(&report, self.arguments, &self.limits)?;
         Ok(report)
     }
 

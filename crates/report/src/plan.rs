@@ -52,8 +52,10 @@ pub(crate) const VOLUMES: [u32; 19] = [
 /// Addresses of an attacker.
 const ADDRESSES: [u64; 5] = [1, 10, 100, 1000, 10_000];
 
-/// Those who could be people.
+/// Those who are people.
 pub(crate) const PEOPLE: [Band; 1] = [Band::People];
+/// Those who may be: most visitors ask for too few pages to be judged.
+const MAYBE: [Band; 2] = [Band::People, Band::Undecided];
 /// Those whom nobody asked to come.
 pub(crate) const CRAWLERS: [Band; 2] = [Band::Unauthorized, Band::Masquerading];
 
@@ -89,7 +91,7 @@ fn text(plan: &Plan, page: &mut String) -> std::fmt::Result {
     distribution(plan, page)?;
     writeln!(
         page,
-        "\nBy pages, as the gate counts: people (%) who ask for more than k1 pages on a day, and their pages (%) between k1 and k2"
+        "\nBy pages, as the gate counts: people (%) who ask for more than k1 pages on a day, the same of all who may be people (few pages tell too little to decide), and people's pages (%) between k1 and k2"
     )?;
     people(&plan.pages, page)?;
     fates(plan, page)?;
@@ -158,14 +160,15 @@ fn distribution(plan: &Plan, page: &mut String) -> std::fmt::Result {
 }
 
 fn people(pages: &Volumes, page: &mut String) -> std::fmt::Result {
-    write!(page, "  k1\\k2   people")?;
+    write!(page, "  k1\\k2   people  may be")?;
     for k2 in K2 {
         write!(page, "{k2:>8}")?;
     }
     writeln!(page)?;
     for k1 in K1 {
         let touched = 100.0 * pages.share_of_sources(&PEOPLE, k1, u32::MAX);
-        write!(page, "  {k1:>5} {touched:>8.3}")?;
+        let maybe = 100.0 * pages.share_of_sources(&MAYBE, k1, u32::MAX);
+        write!(page, "  {k1:>5} {touched:>8.3}{maybe:>8.3}")?;
         for k2 in K2 {
             let value = 100.0 * pages.share_of_requests(&PEOPLE, k1, k2);
             write!(page, "{value:>8.2}")?;
@@ -291,7 +294,11 @@ fn value(plan: &Plan) -> Value {
         "table_9": cells(|k1, k2| plan.requests.share_of_requests(&Band::ALL, k1, k2)),
         "sources_between": cells(|k1, k2| plan.requests.share_of_sources(&Band::ALL, k1, k2)),
         "peoples_pages_between": cells(|k1, k2| plan.pages.share_of_requests(&PEOPLE, k1, k2)),
-        "people_above": K1.map(|k1| json!({ "k1": k1, "share": rounded(plan.pages.share_of_sources(&PEOPLE, k1, u32::MAX)) })),
+        "people_above": K1.map(|k1| json!({
+            "k1": k1,
+            "people": rounded(plan.pages.share_of_sources(&PEOPLE, k1, u32::MAX)),
+            "may_be_people": rounded(plan.pages.share_of_sources(&MAYBE, k1, u32::MAX)),
+        })),
         "distribution": plan.requests.distribution(&Band::ALL, &VOLUMES).into_iter().map(|(volume, sources, requests)| json!({
             "requests_a_day": (volume != u32::MAX).then_some(volume),
             "sources": rounded(sources),

@@ -29,7 +29,7 @@ const DECADES: u32 = 6;
 /// Who is drawn, with the color.
 const CURVES: [(&str, &str, &[Band]); 3] = [
     ("all", "unproven", &Band::ALL),
-    ("people", "people", &PEOPLE),
+    ("people, as far as decided", "people", &PEOPLE),
     ("crawlers nobody asked for", "masquerading", &CRAWLERS),
 ];
 
@@ -109,13 +109,13 @@ fn document(plan: &Plan, page: &mut String) -> std::fmt::Result {
 fn fates(plan: &Plan, page: &mut String) -> std::fmt::Result {
     writeln!(
         page,
-        "<h2>Who would have met it</h2><div class=\"frame\"><table><thead><tr><th></th><th class=\"number\">sources</th><th class=\"number\">challenged</th><th class=\"number\">refused</th><th class=\"number\">pages</th><th class=\"number\">passed</th><th class=\"number\">held</th><th class=\"number\">blocked</th><th class=\"number\">challenges solved</th></tr></thead><tbody>"
+        "<h2>Who would have met it</h2><div class=\"frame\"><table><thead><tr><th></th><th class=\"n\">sources</th><th class=\"n\">challenged</th><th class=\"n\">refused</th><th class=\"n\">pages</th><th class=\"n\">passed</th><th class=\"n\">held</th><th class=\"n\">blocked</th><th class=\"n\">challenges solved</th></tr></thead><tbody>"
     )?;
     for band in Band::ALL {
         let fate = plan.fates[band as usize];
         writeln!(
             page,
-            "<tr><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td></tr>",
+            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
             band.name(),
             count(fate.sources),
             count(fate.challenged),
@@ -163,9 +163,10 @@ fn chart(
         let volume = 10_u64.pow(decade);
         write!(
             page,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            x(volume as f64).min(WIDTH - 24.0),
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{}\">{}</text>",
+            x(volume as f64),
             HEIGHT - BOTTOM + 16.0,
+            if decade == DECADES { "end" } else { "middle" },
             count(volume)
         )?;
     }
@@ -174,7 +175,7 @@ fn chart(
         let at = x(f64::from(limit));
         write!(
             page,
-            "<line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"0\" y2=\"{:.1}\" stroke=\"currentColor\" stroke-dasharray=\"4 4\"/><text x=\"{:.1}\" y=\"10\" fill=\"currentColor\" font-size=\"12\">{name} = {}</text>",
+            "<line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"0\" y2=\"{:.1}\" stroke=\"currentColor\" stroke-dasharray=\"4 4\"/><text x=\"{:.1}\" y=\"10\" style=\"font-size:12px\">{name} = {}</text>",
             HEIGHT - BOTTOM,
             at + 5.0,
             count(u64::from(limit))
@@ -192,7 +193,7 @@ fn chart(
         }
         write!(
             page,
-            "\"/><text x=\"{:.1}\" y=\"{:.1}\" fill=\"var(--{color})\" font-size=\"13\">{name}</text>",
+            "\"/><text x=\"{:.1}\" y=\"{:.1}\" style=\"fill:var(--{color});font-size:13px\">— {name}</text>",
             LEFT + 20.0 + 220.0 * place as f64,
             HEIGHT - 2.0
         )?;
@@ -210,17 +211,13 @@ fn table(
         "<h2>{title}, in percent</h2><div class=\"frame\"><table><thead><tr><th>k1 \\ k2</th>"
     )?;
     for k2 in K2 {
-        write!(page, "<th class=\"number\">{}</th>", count(u64::from(k2)))?;
+        write!(page, "<th class=\"n\">{}</th>", count(u64::from(k2)))?;
     }
     write!(page, "</tr></thead><tbody>")?;
     for (row, k1) in K1.into_iter().enumerate() {
         write!(page, "<tr><td>{k1}</td>")?;
         for (column, k2) in K2.into_iter().enumerate() {
-            write!(
-                page,
-                "<td class=\"number\">{}</td>",
-                value(row, column, k1, k2)
-            )?;
+            write!(page, "<td class=\"n\">{}</td>", value(row, column, k1, k2))?;
         }
         write!(page, "</tr>")?;
     }
@@ -238,7 +235,7 @@ fn stopped(plan: &Plan, page: &mut String) -> std::fmt::Result {
     for (source, band, pages) in &plan.stopped {
         writeln!(
             page,
-            "<tr><td>{}</td><td>{}</td><td class=\"number\">{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td></tr>",
             escape(&source.to_string()),
             band.name(),
             count(u64::from(*pages))

@@ -64,7 +64,8 @@ pub(crate) fn update(
     if applied.batch > 0 {
         base.keep_copy()?;
     }
-    if !arguments.log.quiet {
+    // Who follows a log hears of changes alone.
+    if !arguments.log.quiet && (applied.batch > 0 || !arguments.follow) {
         let mut page = io::stderr().lock();
         tell(&outcome, "now", path, &mut page)?;
         if applied.batch > 0 {

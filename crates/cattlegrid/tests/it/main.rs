@@ -22,6 +22,7 @@ mod lists;
     reason = "an example is a program of its own"
 )]
 mod make_log;
+mod plan;
 mod real_logs;
 mod schema;
 mod shape;

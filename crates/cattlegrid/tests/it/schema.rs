@@ -30,6 +30,8 @@ fn check(root: &Value, schema: &Value, value: &Value, path: &str, errors: &mut V
             "enum" => rule.as_array().unwrap().contains(value),
             "minimum" => value.as_f64() >= rule.as_f64(),
             "maximum" => value.as_f64() <= rule.as_f64(),
+            "minItems" => length(value) >= rule.as_u64(),
+            "maxItems" => length(value) <= rule.as_u64(),
             "pattern" => value.as_str().is_none_or(is_time),
             "anyOf" => rule.as_array().unwrap().iter().any(|option| {
                 let mut inner = Vec::new();
@@ -78,6 +80,10 @@ fn check(root: &Value, schema: &Value, value: &Value, path: &str, errors: &mut V
             errors.push(format!("{path}: {keyword} {rule}"));
         }
     }
+}
+
+fn length(value: &Value) -> Option<u64> {
+    value.as_array().map(|items| items.len() as u64)
 }
 
 fn is(kind: &Value, value: &Value) -> bool {

@@ -7,8 +7,12 @@ use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
+use cattlegrid_core::policy::Asked;
+use cattlegrid_core::policy::Limits;
+use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Standing;
 use cattlegrid_core::request::Source;
+use cattlegrid_core::request::SourceKind;
 use cattlegrid_store::Base;
 use cattlegrid_store::Change;
 use cattlegrid_store::Writer;
@@ -18,6 +22,7 @@ use crate::NOW;
 use crate::base;
 use crate::deny;
 use crate::put;
+use crate::times;
 
 /// Entries of the base.
 const ENTRIES: usize = 20_000;
@@ -104,4 +109,35 @@ fn h142_lookups_do_not_wait_for_the_writer_or_a_scan() {
     );
     // Meant is 1.2; other work on the machine is seen here, too. A lookup that waits for a write takes a thousand times as long.
     assert!(busy < (3 * idle).max(Duration::from_micros(20)), "{busy:?}");
+}
+
+/// The table of counters has its full size from the start: no decision waits while it fills.
+///
+/// A table that grows by copying fails this: at half a million sources the copy of a plain map takes longer than the limit.
+#[test]
+fn h143_no_decision_waits_while_counters_fill() {
+    let sources = times("CATTLEGRID_COUNTERS", 500_000) as u32;
+    let nothing = Standing::default();
+    // What the machine takes from us differs from round to round; what growing costs would come back in each.
+    let longest = (0..3)
+        .map(|round| {
+            let mut policy = Policy::new(Limits::default(), sources as usize, round);
+            let ask = |number: u32| {
+                let asked = Asked::page(
+                    Source {
+                        kind: SourceKind::V4,
+                        value: u64::from(number.wrapping_mul(0x9e37_79b1)),
+                    },
+                    NOW,
+                );
+                let before = Instant::now();
+                std::hint::black_box(policy.decide(&asked, &nothing));
+                before.elapsed()
+            };
+            (0..sources).map(ask).max().unwrap()
+        })
+        .min()
+        .unwrap();
+    println!("{sources} sources: the longest decision took {longest:.1?} while they came");
+    assert!(longest < Duration::from_millis(20), "{longest:?}");
 }
