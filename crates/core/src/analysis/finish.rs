@@ -112,7 +112,7 @@ pub(super) fn report(analysis: &Analysis) -> Report {
     report.hosts = sorted_hosts(whole.hosts);
     report.campaigns = court.describe_campaigns(&sample);
     report.groups = court.describe_groups();
-    let bands = whole.bands.iter().copied().collect();
+    let bands = of_sample(analysis, &sampled, &whole.bands);
     report.paths = sample.paths(&bands, first, report.all().pages);
     if analysis.settings.keep_bands {
         report.bands = whole.bands;
@@ -123,6 +123,19 @@ pub(super) fn report(analysis: &Analysis) -> Report {
     }
     report.sources = sorted_sources(whole.sources);
     report
+}
+
+/// What the sources of the sample are.
+fn of_sample(
+    analysis: &Analysis,
+    sampled: &[Vec<Source>],
+    bands: &[(Source, Band)],
+) -> BTreeMap<Source, Band> {
+    let is_sampled = |(source, _): &&(Source, Band)| {
+        let table = table_of(*source, &analysis.hasher, analysis.tables.len());
+        sampled[table].binary_search(source).is_ok()
+    };
+    bands.iter().filter(is_sampled).copied().collect()
 }
 
 fn sorted_sources(mut sources: Vec<(Source, SourceReport)>) -> Vec<SourceReport> {
