@@ -56,7 +56,7 @@ pub struct Outcome {
     pub owners: usize,
     /// Crawlers in networks that are never denied by themselves, with what these are.
     pub protected: Vec<(String, String)>,
-    /// Crawlers that have not been seen for longer than a denial lasts.
+    /// Sources that have not been seen for longer than an entry lasts: their addresses may be somebody else's by now.
     pub old: usize,
     /// Crawlers that share their address with people.
     pub mixed: usize,
@@ -188,6 +188,10 @@ impl Work<'_> {
 
     fn allow(&mut self, subject: Subject, source: &SourceReport, kind: &str) {
         let limits = self.updater.limits;
+        if self.is_old(source.last_seen, limits.allow_days) {
+            self.outcome.old += 1;
+            return;
+        }
         let was_denied = self
             .current(&subject)
             .is_some_and(|entry| entry.action != Action::Allow);
@@ -207,7 +211,7 @@ impl Work<'_> {
 
     fn deny(&mut self, subject: Subject, source: &SourceReport, kind: Kind) {
         let limits = self.updater.limits;
-        if self.is_old(source.last_seen) {
+        if self.is_old(source.last_seen, limits.deny_days) {
             self.outcome.old += 1;
             return;
         }
@@ -225,9 +229,8 @@ impl Work<'_> {
         self.seen(Entry { campaign, ..entry }, source);
     }
 
-    fn is_old(&self, last_seen: u32) -> bool {
-        let lasts = self.updater.limits.deny_days * DAY;
-        last_seen.saturating_add(lasts) <= self.updater.now
+    fn is_old(&self, last_seen: u32, days: u32) -> bool {
+        last_seen.saturating_add(days * DAY) <= self.updater.now
     }
 
     fn is_protected(&mut self, subject: &Subject) -> bool {
@@ -274,7 +277,7 @@ impl Work<'_> {
             Some(kind @ (Kind::Unauthorized | Kind::Masquerading)) => kind,
             _ => return,
         };
-        if self.is_old(campaign.last_seen) {
+        if self.is_old(campaign.last_seen, self.updater.limits.deny_days) {
             self.outcome.old += 1;
             return;
         }

@@ -55,7 +55,7 @@ pub(crate) fn update(
         for change in &outcome.changes {
             show(change, &mut page)?;
         }
-        tell(&outcome, "would", path, &mut page)?;
+        tell(&outcome, path, &mut page)?;
         writeln!(page, "nothing was written (--kb-dry-run)")?;
         return Ok(());
     }
@@ -67,7 +67,7 @@ pub(crate) fn update(
     // Who follows a log hears of changes alone.
     if !arguments.log.quiet && (applied.batch > 0 || !arguments.follow) {
         let mut page = io::stderr().lock();
-        tell(&outcome, "now", path, &mut page)?;
+        tell(&outcome, path, &mut page)?;
         if applied.batch > 0 {
             writeln!(
                 page,
@@ -96,10 +96,10 @@ fn show(change: &Change, page: &mut impl Write) -> io::Result<()> {
     }
 }
 
-fn tell(outcome: &Outcome, when: &str, path: &Path, page: &mut impl Write) -> io::Result<()> {
+fn tell(outcome: &Outcome, path: &Path, page: &mut impl Write) -> io::Result<()> {
     writeln!(
         page,
-        "Knowledge base {}: {when} {} sources denied, {} allowed, {} campaigns denied ({} sources joined a known one)",
+        "Knowledge base {}: {} sources denied, {} allowed, {} campaigns denied ({} sources joined a known one)",
         path.display(),
         outcome.denied,
         outcome.allowed,
@@ -123,7 +123,7 @@ fn tell(outcome: &Outcome, when: &str, path: &Path, page: &mut impl Write) -> io
         ),
         (
             outcome.old,
-            "crawlers were last seen longer ago than a denial lasts: not denied (--kb-time sets another time)",
+            "sources were last seen longer ago than an entry lasts: nothing is said of them (--kb-time sets another time)",
         ),
         (outcome.nameless, "sources are no addresses"),
         (
