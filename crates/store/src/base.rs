@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use cattlegrid_core::policy::Ruling;
 use cattlegrid_core::policy::Standing;
+use cattlegrid_core::text::printable;
 use rusqlite::Connection;
 use rusqlite::Transaction;
 use rusqlite::TransactionBehavior;
@@ -33,6 +34,17 @@ pub enum Change {
 }
 
 impl Change {
+    /// True where what is written will be read as the same: what is not would be taken for damage.
+    fn is_sound(&self) -> bool {
+        let subject = self.subject();
+        let is_named = subject.to_string().parse().as_ref() == Ok(subject);
+        let is_finite = match self {
+            Change::Put(entry) => entry.evidence.iter().all(|proof| proof.weight.is_finite()),
+            Change::Remove(_) => true,
+        };
+        is_named && is_finite
+    }
+
     /// Whom it is about.
     pub fn subject(&self) -> &Subject {
         match self {
@@ -114,6 +126,12 @@ impl Base {
 
     /// Makes some changes, all or none. They lie on the disk when this returns.
     pub fn apply(&mut self, changes: &[Change], by: &str, now: u32) -> Result<Applied, Fault> {
+        if let Some(change) = changes.iter().find(|change| !change.is_sound()) {
+            return Err(Fault::Refused(format!(
+                "an entry about '{}' cannot be written so that it can be read again; nothing was changed",
+                printable(change.subject().to_string().as_bytes())
+            )));
+        }
         self.write(|transaction| {
             let mut session = Session::begin(transaction, by, now)?;
             for change in changes {
@@ -126,42 +144,23 @@ impl Base {
 
     /// Takes back the changes that were made together. Refused where one of those entries has changed since.
     pub fn undo(&mut self, batch: i64, by: &str, now: u32) -> Result<Applied, Fault> {
-        let made = rows::of_batch(&self.connection, batch).map_err(|error| self.fault(&error))?;
-        if made.is_empty() {
-            return Err(Fault::Refused(format!(
-                "there are no changes {batch} that could be undone; 'cattlegrid kb log' lists them"
-            )));
-        }
-        // Where something was changed twice, only what it was in the end can still be there.
-        let mut seen = BTreeSet::new();
-        for record in made.iter().rev() {
-            if !seen.insert(&record.subject) {
-                continue;
+        // Looked at and taken back in one transaction: nobody else's change can come in between.
+        let undone = self.write(|transaction| {
+            let made = rows::of_batch(transaction, batch)?;
+            if let Some(why) = objection(transaction, batch, &made)? {
+                return Ok(Err(why));
             }
-            let now = self.find(&record.subject)?.map(|(_, entry)| entry);
-            if now != record.after {
-                return Err(Fault::Refused(format!(
-                    "{} has been changed since; undo that first ('cattlegrid kb show {0}')",
-                    record.subject
-                )));
-            }
-        }
-        let changes: Vec<Change> = made
-            .into_iter()
-            .rev()
-            .map(|record| match record.before {
-                Some(entry) => Change::Put(Box::new(entry)),
-                None => Change::Remove(record.subject),
-            })
-            .collect();
-        self.write(|transaction| {
             let mut session = Session::begin(transaction, by, now)?;
-            for change in &changes {
-                session.make(change)?;
+            for record in made.into_iter().rev() {
+                session.make(&match record.before {
+                    Some(entry) => Change::Put(Box::new(entry)),
+                    None => Change::Remove(record.subject),
+                })?;
             }
             session.mark_undone(batch)?;
-            session.end()
-        })
+            session.end().map(Ok)
+        })?;
+        undone.map_err(Fault::Refused)
     }
 
     fn write<T>(
@@ -243,6 +242,34 @@ impl Base {
     fn fault(&self, error: &rusqlite::Error) -> Fault {
         Fault::of(&self.path, error)
     }
+}
+
+/// Why changes cannot be undone.
+fn objection(
+    transaction: &Transaction<'_>,
+    batch: i64,
+    made: &[ChangeRecord],
+) -> rusqlite::Result<Option<String>> {
+    if made.is_empty() {
+        return Ok(Some(format!(
+            "there are no changes {batch} that could be undone; 'cattlegrid kb log' lists them"
+        )));
+    }
+    // Where something was changed twice, only what it was in the end can still be there.
+    let mut seen = BTreeSet::new();
+    for record in made.iter().rev() {
+        if !seen.insert(&record.subject) {
+            continue;
+        }
+        let now = rows::find(transaction, &record.subject)?.map(|known| known.entry);
+        if now != record.after {
+            return Ok(Some(format!(
+                "{} has been changed since; undo that first ('cattlegrid kb show {0}')",
+                record.subject
+            )));
+        }
+    }
+    Ok(None)
 }
 
 /// Changes that are being made together.

@@ -206,8 +206,9 @@ pub(super) fn remove(connection: &Connection, subject: &Subject) -> rusqlite::Re
 }
 
 pub(super) fn next_batch(connection: &Connection) -> rusqlite::Result<i64> {
+    // The number of its first change: never used again, also where old changes are forgotten.
     connection.query_row(
-        "SELECT coalesce(max(batch), 0) + 1 FROM changes",
+        "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'changes'",
         [],
         |row| row.get(0),
     )

@@ -300,3 +300,37 @@ fn a_hundred_thousand_entries_are_written_in_seconds() {
         started.elapsed() - written
     );
 }
+
+#[test]
+fn what_could_not_be_read_again_is_not_written() {
+    let (_folder, mut base) = base();
+    let mut nameless = deny("agent:x");
+    nameless.subject = Subject::Agent(String::new());
+    let mut endless = deny("agent:x");
+    endless.subject = Subject::Agent("x".repeat(1001));
+    let mut weightless = deny("192.0.2.7");
+    weightless.evidence = vec![cattlegrid_store::Proof {
+        detector: "none".to_owned(),
+        weight: f64::NAN,
+        why: String::new(),
+    }];
+    for entry in [nameless, endless, weightless] {
+        let fault = base.apply(&[put(deny("192.0.2.8")), put(entry)], "a test", NOW);
+        assert!(matches!(fault, Err(Fault::Refused(_))), "{fault:?}");
+    }
+    assert_eq!(subjects(&base), [""; 0]);
+}
+
+#[test]
+fn numbers_of_changes_are_never_used_again() {
+    let (_folder, mut base) = base();
+    let first = base.apply(&[put(deny("192.0.2.7"))], "first", NOW).unwrap();
+    let later = NOW + 91 * 86_400;
+    let second = base
+        .apply(&[put(deny("192.0.2.8"))], "second", later)
+        .unwrap();
+    let third = base
+        .apply(&[put(deny("192.0.2.9"))], "third", later + 91 * 86_400)
+        .unwrap();
+    assert!(first.batch < second.batch && second.batch < third.batch);
+}
