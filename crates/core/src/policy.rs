@@ -166,6 +166,12 @@ pub struct Decided {
 }
 
 impl Decided {
+    /// True for a source that asks for more than the second limit and of which nothing is known: models are to decide.
+    pub fn is_to_be_judged(&self, limits: &Limits) -> bool {
+        let is_unknown = matches!(self.reason, Reason::TooManyPages | Reason::Cleared);
+        is_unknown && self.pages > limits.k2
+    }
+
     fn by(decision: Decision, reason: Reason) -> Decided {
         Decided {
             decision,
@@ -212,29 +218,29 @@ impl Policy {
             Proof::Disproved => return Decided::by(Decision::Challenge, Reason::Disproved),
             Proof::None => {}
         }
-        let mut is_over_cap = false;
-        let mut pages = None;
-        match ruling.map(|ruling| (ruling, ruling.action)) {
-            Some((ruling, Action::Deny)) => return by_entry(ruling, Reason::Entry),
-            Some((ruling, Action::Allow)) => {
-                let counted = self.count(Tally::source(asked.source), asked);
-                if ruling.cap == 0 || counted <= ruling.cap {
-                    return Decided {
-                        pages: counted,
-                        ..by_entry(ruling, Reason::Entry)
-                    };
-                }
-                is_over_cap = true;
-                pages = Some(counted);
+        if let Some(ruling) = ruling.filter(|ruling| ruling.action == Action::Deny) {
+            return by_entry(ruling, Reason::Entry);
+        }
+        // Counted whatever comes: who solves challenges is judged above the second limit like anybody else.
+        let pages = self.count(Tally::source(asked.source), asked);
+        let allowed = ruling.filter(|ruling| ruling.action == Action::Allow);
+        let is_over_cap = allowed.is_some_and(|ruling| ruling.cap > 0 && pages > ruling.cap);
+        let decided = match allowed {
+            Some(ruling) if !is_over_cap => by_entry(ruling, Reason::Entry),
+            _ if asked.clearance.is_some_and(|left| left > 0) => {
+                Decided::by(Decision::Pass, Reason::Cleared)
             }
-            Some((_, Action::Watch)) | None => {}
-        }
-        if asked.clearance.is_some_and(|left| left > 0) {
-            return Decided::by(Decision::Pass, Reason::Cleared);
-        }
+            _ => {
+                return Decided {
+                    is_over_cap,
+                    ..self.by_volume(asked, ruling, pages)
+                };
+            }
+        };
         Decided {
+            pages,
             is_over_cap,
-            ..self.by_volume(asked, ruling, pages)
+            ..decided
         }
     }
 
@@ -251,13 +257,7 @@ impl Policy {
     }
 
     /// An unknown source, by what it and those around it have asked for.
-    fn by_volume(
-        &mut self,
-        asked: &Asked,
-        ruling: Option<Ruling>,
-        counted: Option<u32>,
-    ) -> Decided {
-        let pages = counted.unwrap_or_else(|| self.count(Tally::source(asked.source), asked));
+    fn by_volume(&mut self, asked: &Asked, ruling: Option<Ruling>, pages: u32) -> Decided {
         let network = asked.source.network().map(Tally::network);
         let of_network = network.map_or(0, |network| self.count(network, asked));
         let watched = ruling.filter(|ruling| ruling.action == Action::Watch);

@@ -15,7 +15,6 @@ use crate::policy::Decision;
 use crate::policy::Limits;
 use crate::policy::Policy;
 use crate::policy::Proof;
-use crate::policy::Reason;
 use crate::policy::Ruling;
 use crate::policy::Standing;
 use crate::profile::Record;
@@ -180,7 +179,7 @@ impl Rehearsal {
             ..Asked::page(source, record.time)
         };
         let decided = self.policy.decide(&asked, &self.standing);
-        if decided.reason == Reason::TooManyPages {
+        if decided.is_to_be_judged(&self.policy.limits) {
             self.judge(source, band, record.time);
         }
         if is_page {

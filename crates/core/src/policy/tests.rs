@@ -138,6 +138,25 @@ fn an_allowed_source_passes_until_its_cap_and_is_unknown_then() {
 }
 
 #[test]
+fn who_solves_challenges_is_counted_and_judged_all_the_same() {
+    let (mut policy, nothing) = (policy(), Standing::default());
+    let cleared = Asked {
+        clearance: Some(500),
+        ..Asked::page(source(1), START)
+    };
+    for page in 1..=1001 {
+        let decided = policy.decide(&cleared, &nothing);
+        assert_eq!(
+            (decided.decision, decided.reason),
+            (Decision::Pass, Reason::Cleared)
+        );
+        assert_eq!(decided.is_to_be_judged(&policy.limits), page > 1000);
+    }
+    let decided = policy.decide(&Asked::page(source(1), START), &nothing);
+    assert_eq!(decided.reason, Reason::TooManyPages);
+}
+
+#[test]
 fn an_entry_ends_when_it_expires() {
     let mut standing = Standing::default();
     standing.add_source(
