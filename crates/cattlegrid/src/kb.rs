@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use anyhow::bail;
 use cattlegrid_core::policy::Action;
+use cattlegrid_core::policy::DAY;
 use cattlegrid_core::text::printable;
 use cattlegrid_store::Applied;
 use cattlegrid_store::Base;
@@ -30,9 +31,6 @@ use crate::cli::KbArgs;
 use crate::cli::KbCommand;
 use crate::cli::SayArgs;
 use protected::Protected;
-
-/// Seconds of a day.
-const DAY: u32 = 86_400;
 
 pub(crate) fn run(arguments: &KbArgs) -> anyhow::Result<ExitCode> {
     let path = match &arguments.kb {

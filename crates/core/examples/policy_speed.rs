@@ -7,13 +7,13 @@
 
 use std::time::Instant;
 
+use cattlegrid_core::networks::network_of;
 use cattlegrid_core::policy::Action;
 use cattlegrid_core::policy::Asked;
 use cattlegrid_core::policy::Limits;
 use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Ruling;
 use cattlegrid_core::policy::Standing;
-use cattlegrid_core::policy::network_of;
 use cattlegrid_core::request::Source;
 use cattlegrid_core::request::SourceKind;
 

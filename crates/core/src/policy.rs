@@ -13,8 +13,6 @@ pub use limits::Limits;
 pub use standing::Action;
 pub use standing::Ruling;
 pub use standing::Standing;
-pub use standing::network_of;
-pub use standing::source_of;
 
 use crate::request::Source;
 

@@ -26,6 +26,7 @@ use crate::words::share;
 use crate::words::size;
 use crate::words::span;
 use crate::words::sure;
+use crate::words::write_text_of;
 
 pub(crate) const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/script.js");
@@ -50,10 +51,7 @@ const BOTTOM: f64 = 22.0;
 
 /// Writes the page.
 pub fn write_html(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    let mut page = String::new();
-    // Writing to a String cannot fail.
-    let _ = document(report, &mut page);
-    out.write_all(page.as_bytes())
+    write_text_of(out, |page| document(report, page))
 }
 
 fn document(report: &Report, page: &mut String) -> std::fmt::Result {

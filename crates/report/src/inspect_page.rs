@@ -16,6 +16,7 @@ use crate::words::count;
 use crate::words::minute;
 use crate::words::size;
 use crate::words::sure;
+use crate::words::write_text_of;
 
 /// Size of a chart, and the room at its left and below for numbers.
 const WIDTH: f64 = 960.0;
@@ -24,10 +25,7 @@ const BOTTOM: f64 = 20.0;
 
 /// Writes the page.
 pub fn write_inspection_html(inspection: &Inspection, out: &mut impl Write) -> io::Result<()> {
-    let mut page = String::new();
-    // Writing to a String cannot fail.
-    let _ = document(inspection, &mut page);
-    out.write_all(page.as_bytes())
+    write_text_of(out, |page| document(inspection, page))
 }
 
 fn document(inspection: &Inspection, page: &mut String) -> std::fmt::Result {

@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::json::rounded;
 use crate::words::count;
 use crate::words::share;
+use crate::words::write_text_of;
 
 /// Table 9 of the paper, in percent of all requests.
 pub(crate) const PAPER: [[f64; 6]; 6] = [
@@ -61,10 +62,7 @@ pub(crate) const CRAWLERS: [Band; 2] = [Band::Unauthorized, Band::Masquerading];
 
 /// Writes a plan for people.
 pub fn write_plan(plan: &Plan, out: &mut impl Write) -> io::Result<()> {
-    let mut page = String::new();
-    // Writing to a String cannot fail.
-    let _ = text(plan, &mut page);
-    out.write_all(page.as_bytes())
+    write_text_of(out, |page| text(plan, page))
 }
 
 fn text(plan: &Plan, page: &mut String) -> std::fmt::Result {

@@ -17,6 +17,7 @@ use crate::plan::PAPER;
 use crate::plan::PEOPLE;
 use crate::words::count;
 use crate::words::share;
+use crate::words::write_text_of;
 
 /// Size of a chart, and the room at its left and below for numbers.
 const WIDTH: f64 = 960.0;
@@ -35,10 +36,7 @@ const CURVES: [(&str, &str, &[Band]); 3] = [
 
 /// Writes the page.
 pub fn write_plan_html(plan: &Plan, out: &mut impl Write) -> io::Result<()> {
-    let mut page = String::new();
-    // Writing to a String cannot fail.
-    let _ = document(plan, &mut page);
-    out.write_all(page.as_bytes())
+    write_text_of(out, |page| document(plan, page))
 }
 
 fn document(plan: &Plan, page: &mut String) -> std::fmt::Result {

@@ -1,6 +1,20 @@
-//! Numbers and times as people read them.
+//! Numbers and times as people read them, and texts written whole.
+
+use std::fmt;
+use std::io;
+use std::io::Write;
 
 use jiff::Timestamp;
+
+/// Writes a text that is put together first: that cannot fail, and writing it out can.
+pub(crate) fn write_text_of(
+    out: &mut impl Write,
+    fill: impl FnOnce(&mut String) -> fmt::Result,
+) -> io::Result<()> {
+    let mut page = String::new();
+    let _ = fill(&mut page);
+    out.write_all(page.as_bytes())
+}
 
 /// A number with separators.
 pub(crate) fn count(number: u64) -> String {

@@ -4,9 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use cattlegrid_core::networks;
+use cattlegrid_core::networks::network_of;
+use cattlegrid_core::networks::source_of;
 use cattlegrid_core::policy::Action;
-use cattlegrid_core::policy::network_of;
-use cattlegrid_core::policy::source_of;
 use cattlegrid_core::request::Source;
 use ipnet::IpNet;
 use serde::Deserialize;

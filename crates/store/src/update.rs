@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use cattlegrid_core::Report;
 use cattlegrid_core::policy::Action;
+use cattlegrid_core::policy::DAY;
 use cattlegrid_core::policy::Limits;
 use cattlegrid_core::report::CampaignReport;
 use cattlegrid_core::report::SourceReport;
@@ -22,7 +23,6 @@ use crate::seal::seal;
 
 /// Reasons that are kept with an entry.
 const PROOFS_MAX: usize = 5;
-const DAY: u32 = 86_400;
 
 /// Decides what a report changes.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ use anyhow::Context;
 use anyhow::bail;
 use cattlegrid_core::networks::network;
 use cattlegrid_core::policy::Action;
+use cattlegrid_core::policy::DAY;
 use cattlegrid_store::Base;
 use cattlegrid_store::Change;
 use cattlegrid_store::Entry;
@@ -24,7 +25,6 @@ use ipnet::IpNet;
 use serde::Deserialize;
 use serde::Serialize;
 
-use super::DAY;
 use super::change;
 use super::now;
 use super::protected::Protected;

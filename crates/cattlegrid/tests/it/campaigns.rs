@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use crate::file;
+use crate::log_line;
 use crate::report;
 use crate::run;
 use crate::stdout;
@@ -24,14 +25,8 @@ struct Log(Vec<(usize, String)>);
 
 impl Log {
     fn add(&mut self, second: usize, source: &str, target: &str, referrer: &str, agent: &str) {
-        let (day, of_day) = (1 + second / 86_400, second % 86_400);
-        let (hour, minute, left) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-        self.0.push((
-            second,
-            format!(
-                "{source} - - [{day:02}/Jan/2030:{hour:02}:{minute:02}:{left:02} +0000] \"GET {target} HTTP/1.1\" 200 900 \"{referrer}\" \"{agent}\""
-            ),
-        ));
+        let line = log_line(second, source, target, 200, referrer, agent);
+        self.0.push((second, line));
     }
 
     /// A reader: some visits, popular stories, all parts of each page.

@@ -5,6 +5,7 @@ use std::process::Output;
 
 use tempfile::TempDir;
 
+use crate::log_line;
 use crate::run;
 use crate::stderr;
 use crate::stdout;
@@ -71,16 +72,8 @@ fn line(
     referrer: &str,
     agent: &str,
 ) {
-    let (day, hour, minute, left) = (
-        1 + second / 86_400,
-        second / 3600 % 24,
-        second / 60 % 60,
-        second % 60,
-    );
-    let _ = writeln!(
-        log,
-        "{source} - - [{day:02}/Jan/2030:{hour:02}:{minute:02}:{left:02} +0000] \"GET {target} HTTP/1.1\" {status} 900 \"{referrer}\" \"{agent}\""
-    );
+    let line = log_line(second, source, target, status, referrer, agent);
+    let _ = writeln!(log, "{line}");
 }
 
 /// A crawler that walks through all pages in order, and never loads anything else.

@@ -129,6 +129,22 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+/// A line of a log in the combined format, so many seconds after the beginning of 2030.
+fn log_line(
+    second: usize,
+    source: &str,
+    target: &str,
+    status: u16,
+    referrer: &str,
+    agent: &str,
+) -> String {
+    let (day, of_day) = (1 + second / 86_400, second % 86_400);
+    let (hour, minute, left) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    format!(
+        "{source} - - [{day:02}/Jan/2030:{hour:02}:{minute:02}:{left:02} +0000] \"GET {target} HTTP/1.1\" {status} 900 \"{referrer}\" \"{agent}\""
+    )
+}
+
 fn log_bytes(lines: usize, seed: u64) -> Vec<u8> {
     let mut text = make_log::make(lines, seed).join("\n").into_bytes();
     text.push(b'\n');

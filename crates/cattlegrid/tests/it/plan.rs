@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use crate::file;
+use crate::log_line;
 use crate::run;
 use crate::stderr;
 use crate::stdout;
@@ -12,16 +13,8 @@ use crate::stdout;
 const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 
 fn line(log: &mut String, second: usize, source: &str, target: &str, referrer: &str, agent: &str) {
-    let (day, hour, minute, left) = (
-        1 + second / 86_400,
-        second / 3600 % 24,
-        second / 60 % 60,
-        second % 60,
-    );
-    let _ = writeln!(
-        log,
-        "{source} - - [{day:02}/Jan/2030:{hour:02}:{minute:02}:{left:02} +0000] \"GET {target} HTTP/1.1\" 200 900 \"{referrer}\" \"{agent}\""
-    );
+    let line = log_line(second, source, target, 200, referrer, agent);
+    let _ = writeln!(log, "{line}");
 }
 
 /// On one day: 60 visitors with one page each, a person with 30 pages and their parts, a crawler with 1,500 pages.

@@ -1,18 +1,14 @@
 //! Who runs a robot, and which networks are the operator's: a claim to be somebody's robot is proven, disproved, or neither.
 
-use std::net::IpAddr;
-use std::net::Ipv4Addr;
-use std::net::Ipv6Addr;
-
 use ipnet::IpNet;
 use jiff::civil::Date;
 use prefix_trie::joint::JointPrefixSet;
 use serde::Deserialize;
 
 use super::Purpose;
+use crate::networks::network_of;
 use crate::networks::networks;
 use crate::request::Source;
-use crate::request::SourceKind;
 
 /// Facts about one operator.
 #[derive(Debug)]
@@ -136,16 +132,8 @@ impl Operator {
 
     /// What a source says about its claim to be one of this operator's robots, at a time.
     pub fn claim(&self, source: Source, time: u32) -> Claim {
-        let network = match source.kind {
-            SourceKind::V4 => IpNet::from(IpAddr::V4(Ipv4Addr::from(source.value as u32))),
-            SourceKind::V6 => {
-                let address = IpAddr::V6(Ipv6Addr::from(u128::from(source.value) << 64));
-                match IpNet::new(address, 64) {
-                    Ok(network) => network,
-                    Err(_) => return Claim::Open,
-                }
-            }
-            SourceKind::Token => return Claim::Open,
+        let Some(network) = network_of(source) else {
+            return Claim::Open;
         };
         if self.networks.get_lpm(&network).is_some() {
             return Claim::Proven;

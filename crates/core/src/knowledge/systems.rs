@@ -1,14 +1,10 @@
 //! Autonomous systems: which provider or company announces an address, where the owner has a database of them.
 
-use std::net::IpAddr;
-use std::net::Ipv4Addr;
-use std::net::Ipv6Addr;
-
 use maxminddb::Reader;
 use serde::Deserialize;
 
+use crate::networks::network_of;
 use crate::request::Source;
-use crate::request::SourceKind;
 use crate::text::printable;
 
 /// A database in MaxMind's format (GeoLite2 ASN, DB-IP, IPinfo).
@@ -83,11 +79,7 @@ impl AutonomousSystems {
     }
 
     fn read<T>(&self, source: Source, take: impl Fn(&Row<'_>, u32) -> T) -> Option<T> {
-        let address = match source.kind {
-            SourceKind::V4 => IpAddr::V4(Ipv4Addr::from(source.value as u32)),
-            SourceKind::V6 => IpAddr::V6(Ipv6Addr::from(u128::from(source.value) << 64)),
-            SourceKind::Token => return None,
-        };
+        let address = network_of(source)?.addr();
         // An address that the database cannot hold, or a row of another shape, tells nothing.
         let row: Row<'_> = self.0.lookup(address).ok()?.decode().ok()??;
         let written = || row.asn?.strip_prefix("AS")?.parse().ok();

@@ -1,19 +1,14 @@
 //! What the knowledge base says, as one immutable value that every request can look into without waiting.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
-use std::net::Ipv4Addr;
-use std::net::Ipv6Addr;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use ipnet::IpNet;
-use ipnet::Ipv4Net;
-use ipnet::Ipv6Net;
 use prefix_trie::joint::JointPrefixMap;
 
+use crate::networks::network_of;
 use crate::request::Source;
-use crate::request::SourceKind;
 
 /// What an entry says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,35 +145,5 @@ impl Standing {
             }
         }
         best.copied()
-    }
-}
-
-/// A source as the network it is.
-pub fn network_of(source: Source) -> Option<IpNet> {
-    match source.kind {
-        SourceKind::V4 => {
-            let address = Ipv4Addr::from(source.value as u32);
-            Some(IpNet::from(IpAddr::V4(address)))
-        }
-        SourceKind::V6 => {
-            let address = Ipv6Addr::from(u128::from(source.value) << 64);
-            Ipv6Net::new(address, 64).ok().map(IpNet::V6)
-        }
-        SourceKind::Token => None,
-    }
-}
-
-/// The source that a network is, where it is no larger than one.
-pub fn source_of(network: IpNet) -> Option<Source> {
-    match network {
-        IpNet::V4(network) if network.prefix_len() == 32 => Some(Source {
-            kind: SourceKind::V4,
-            value: u64::from(u32::from(Ipv4Net::network(&network))),
-        }),
-        IpNet::V6(network) if network.prefix_len() >= 64 => Some(Source {
-            kind: SourceKind::V6,
-            value: (u128::from(network.network()) >> 64) as u64,
-        }),
-        _ => None,
     }
 }

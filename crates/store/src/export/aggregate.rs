@@ -12,6 +12,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use cattlegrid_core::policy::DAY;
 use ipnet::IpNet;
 
 use super::Denied;
@@ -22,8 +23,6 @@ use super::trie::Node;
 use super::trie::Prefix;
 use super::trie::partition;
 use super::trie::plant;
-
-const DAY: u32 = 86_400;
 
 /// What becomes of the ends of denied networks that are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
