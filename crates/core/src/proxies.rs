@@ -55,14 +55,27 @@ impl Proxies {
         if !peer_address(&peer).is_some_and(is_trusted) {
             return peer;
         }
-        let mut nearest = peer;
+        self.nearest_stranger(chain)
+            .map_or(peer, |(hop, _)| Client::Written(hop))
+    }
+
+    /// True for a trusted proxy.
+    pub fn trusts(&self, address: IpAddr) -> bool {
+        let network = IpNet::from(address.to_canonical());
+        let trusted = self.trusted.as_ref();
+        trusted.is_some_and(|trusted| trusted.get_lpm(&network).is_some())
+    }
+
+    /// The last address of a chain that is no trusted proxy, as written and as read; where all are, the first. What is no address was
+    /// written by somebody who is no proxy of ours: nothing before it is believed.
+    pub fn nearest_stranger<'a>(&self, chain: &'a [u8]) -> Option<(&'a [u8], IpAddr)> {
+        let mut nearest = None;
         for hop in chain.rsplit(|byte| *byte == b',').take(HOPS_MAX) {
-            // What is no address was written by somebody who is no proxy of ours.
             let Some(address) = address(hop) else {
                 return nearest;
             };
-            nearest = Client::Written(hop.trim_ascii());
-            if !is_trusted(address) {
+            nearest = Some((hop.trim_ascii(), address));
+            if !self.trusts(address) {
                 return nearest;
             }
         }

@@ -1,6 +1,7 @@
 //! One HTTP request, normalised, however it was seen: the value every later stage starts from.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::net::Ipv4Addr;
 use std::net::Ipv6Addr;
 
@@ -161,6 +162,17 @@ impl Source {
             });
         }
         bare.parse().ok().map(Source::from_ipv6)
+    }
+
+    /// The source that an address belongs to.
+    pub fn of(address: IpAddr) -> Source {
+        match address {
+            IpAddr::V4(address) => Source {
+                kind: SourceKind::V4,
+                value: u64::from(u32::from(address)),
+            },
+            IpAddr::V6(address) => Source::from_ipv6(address),
+        }
     }
 
     fn from_ipv6(address: Ipv6Addr) -> Source {
