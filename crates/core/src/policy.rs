@@ -181,7 +181,7 @@ impl Decided {
     }
 }
 
-/// Decides about requests, and counts them.
+/// Decides about requests, and counts them. Threads share it.
 #[derive(Debug)]
 pub struct Policy {
     /// The limits.
@@ -200,7 +200,7 @@ impl Policy {
     }
 
     /// Counts a request and decides about it.
-    pub fn decide(&mut self, asked: &Asked, standing: &Standing) -> Decided {
+    pub fn decide(&self, asked: &Asked, standing: &Standing) -> Decided {
         if let Some(decision) = asked.rule {
             return Decided::by(decision, Reason::OwnersRule);
         }
@@ -242,7 +242,7 @@ impl Policy {
         }
     }
 
-    fn signed_in(&mut self, user: u64, asked: &Asked) -> Decided {
+    fn signed_in(&self, user: u64, asked: &Asked) -> Decided {
         let pages = self.count(Tally::user(user), asked);
         let (decision, reason) = match pages > self.limits.user_pages {
             true => (Decision::Throttle, Reason::SignedInTooFast),
@@ -255,7 +255,7 @@ impl Policy {
     }
 
     /// An unknown source, by what it and those around it have asked for.
-    fn by_volume(&mut self, asked: &Asked, ruling: Option<Ruling>, pages: u32) -> Decided {
+    fn by_volume(&self, asked: &Asked, ruling: Option<Ruling>, pages: u32) -> Decided {
         let network = asked.source.network().map(Tally::network);
         let of_network = network.map_or(0, |network| self.count(network, asked));
         let watched = ruling.filter(|ruling| ruling.action == Action::Watch);
@@ -285,7 +285,7 @@ impl Policy {
         }
     }
 
-    fn count(&mut self, tally: Tally, asked: &Asked) -> u32 {
+    fn count(&self, tally: Tally, asked: &Asked) -> u32 {
         self.counters
             .count(tally, asked.time, u16::from(asked.is_page))
     }

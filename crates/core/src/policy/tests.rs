@@ -35,7 +35,7 @@ fn known(action: Action) -> Standing {
 
 #[test]
 fn an_unknown_source_passes_up_to_k1_and_is_challenged_then() {
-    let (mut policy, nothing) = (policy(), Standing::default());
+    let (policy, nothing) = (policy(), Standing::default());
     for page in 1..=1200_u32 {
         let decided = policy.decide(&Asked::page(source(1), START + page), &nothing);
         let expected = match page {
@@ -50,7 +50,7 @@ fn an_unknown_source_passes_up_to_k1_and_is_challenged_then() {
 
 #[test]
 fn parts_of_pages_do_not_count() {
-    let (mut policy, nothing) = (policy(), Standing::default());
+    let (policy, nothing) = (policy(), Standing::default());
     let part = Asked {
         is_page: false,
         ..Asked::page(source(1), START)
@@ -125,7 +125,7 @@ fn an_allowed_source_passes_until_its_cap_and_is_unknown_then() {
             ..ruling(Action::Allow)
         },
     );
-    let mut policy = policy();
+    let policy = policy();
     for page in 1..=101 {
         let decided = policy.decide(&Asked::page(source(1), START), &standing);
         assert_eq!(decided.is_over_cap, page > 100);
@@ -139,7 +139,7 @@ fn an_allowed_source_passes_until_its_cap_and_is_unknown_then() {
 
 #[test]
 fn who_solves_challenges_is_counted_and_judged_all_the_same() {
-    let (mut policy, nothing) = (policy(), Standing::default());
+    let (policy, nothing) = (policy(), Standing::default());
     let cleared = Asked {
         clearance: Some(500),
         ..Asked::page(source(1), START)
@@ -166,8 +166,8 @@ fn an_entry_ends_when_it_expires() {
             ..ruling(Action::Deny)
         },
     );
-    let mut policy = policy();
-    let mut at = |time: u32| {
+    let policy = policy();
+    let at = |time: u32| {
         policy
             .decide(&Asked::page(source(1), time), &standing)
             .decision
@@ -182,7 +182,7 @@ fn sources_that_are_watched_are_counted_as_one() {
     for number in 0..100 {
         standing.add_source(source(number), ruling(Action::Watch));
     }
-    let mut policy = policy();
+    let policy = policy();
     let decided: Vec<Decision> = (0..30)
         .map(|number| {
             let asked = Asked::page(source(number), START);
@@ -203,7 +203,7 @@ fn sources_that_are_watched_are_counted_as_one() {
 
 #[test]
 fn a_network_has_a_cap_of_its_own() {
-    let (mut policy, nothing) = (policy(), Standing::default());
+    let (policy, nothing) = (policy(), Standing::default());
     let mut passed = 0;
     for number in 0..250 {
         for _ in 0..5 {
@@ -239,7 +239,7 @@ fn the_owners_word_on_a_network_is_over_what_was_found_of_a_source() {
 
 #[test]
 fn a_day_slides() {
-    let mut counters = Counters::new(100, 7);
+    let counters = Counters::new(100, 7);
     let one = Tally::source(source(1));
     for hour in 0..24 {
         counters.count(one, START + hour * 3600, 1);
@@ -255,7 +255,7 @@ fn a_day_slides() {
 
 #[test]
 fn a_full_table_forgets_the_lightest_and_says_so() {
-    let mut counters = Counters::new(1000, 7);
+    let counters = Counters::new(1000, 7);
     let heavy = Tally::source(source(200));
     counters.count(heavy, START, 500);
     for number in 0..100_000_u32 {
@@ -267,4 +267,38 @@ fn a_full_table_forgets_the_lightest_and_says_so() {
     }
     assert_eq!(counters.count(heavy, START + 2, 1), 501);
     assert!(counters.forgotten() > 90_000);
+}
+
+#[test]
+fn threads_that_count_at_once_lose_no_page() {
+    let policy = policy();
+    let nothing = Standing::default();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for number in 0..10_000 {
+                    let asked = Asked::page(source(number % 10), START);
+                    policy.decide(&asked, &nothing);
+                }
+            });
+        }
+    });
+    for number in 0..10 {
+        let one = Tally::source(source(number));
+        assert_eq!(policy.counters.count(one, START, 0), 4000);
+    }
+    let network = source(0).network().map(Tally::network).unwrap();
+    assert_eq!(policy.counters.count(network, START, 0), 40_000);
+    assert_eq!(policy.counters.forgotten(), 0);
+}
+
+#[test]
+fn tallies_are_spread_evenly_over_shards_and_rows() {
+    // With room for a quarter more than there are, hardly a row is too full.
+    let counters = Counters::new(100_000, 7);
+    for number in 0..100_000_u32 {
+        counters.count(Tally::user(u64::from(number)), START, 1);
+    }
+    assert!(counters.forgotten() < 3000, "{}", counters.forgotten());
+    assert!(counters.bytes() / 100_000 < 40);
 }
