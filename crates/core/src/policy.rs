@@ -125,8 +125,8 @@ pub struct Asked {
     pub user: Option<u64>,
     /// Whether a robot is who it says.
     pub proof: Proof,
-    /// Pages that are left of a clearance.
-    pub clearance: Option<u32>,
+    /// The number of a valid clearance. Its pages are counted here.
+    pub clearance: Option<u64>,
     /// The session is suspicious, or a proof of being no crawler has failed.
     pub is_suspicious: bool,
 }
@@ -225,9 +225,7 @@ impl Policy {
         let is_over_cap = allowed.is_some_and(|ruling| ruling.cap > 0 && pages > ruling.cap);
         let decided = match allowed {
             Some(ruling) if !is_over_cap => by_entry(ruling, Reason::Entry),
-            _ if asked.clearance.is_some_and(|left| left > 0) => {
-                Decided::by(Decision::Pass, Reason::Cleared)
-            }
+            _ if self.is_cleared(asked) => Decided::by(Decision::Pass, Reason::Cleared),
             _ => {
                 return Decided {
                     is_over_cap,
@@ -239,6 +237,19 @@ impl Policy {
             pages,
             is_over_cap,
             ..decided
+        }
+    }
+
+    /// Takes a page out of a clearance's budget, where there is a clearance with one left. What is no page takes nothing.
+    fn is_cleared(&self, asked: &Asked) -> bool {
+        let Some(tally) = asked.clearance.map(Tally::clearance) else {
+            return false;
+        };
+        let budget = self.limits.clearance_pages;
+        // Counted first and compared then: of two threads with the last page only one passes.
+        match asked.is_page {
+            true => self.counters.count(tally, asked.time, 1) <= budget,
+            false => self.counters.look(tally, asked.time) < budget,
         }
     }
 

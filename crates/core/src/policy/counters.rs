@@ -29,7 +29,7 @@ const SHARDS: usize = 256;
 /// tallies none or one is taken for another.
 const HASH_BITS: u32 = 48;
 
-/// Whose pages are counted: a source, a network, a person, or all that one entry of the knowledge base is about.
+/// Whose pages are counted: a source, a network, a person, all that one entry of the knowledge base is about, or a clearance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tally {
     what: u8,
@@ -68,6 +68,21 @@ impl Tally {
             value: entry,
         }
     }
+
+    /// A clearance, by the number of its token. Its pages are what is used of its budget: none of them leaves the count as the day goes
+    /// on, as long as it is used every day.
+    pub fn clearance(id: u64) -> Tally {
+        Tally {
+            what: Tally::CLEARANCE,
+            value: id,
+        }
+    }
+
+    const CLEARANCE: u8 = 10;
+
+    fn is_budget(self) -> bool {
+        self.what == Tally::CLEARANCE
+    }
 }
 
 /// Pages of one tally, 24 bytes.
@@ -91,6 +106,22 @@ struct Row {
 }
 
 impl Cell {
+    /// Moves on to the step of a time.
+    fn move_to(&mut self, time: u32, tally: Tally) {
+        match tally.is_budget() {
+            true => self.step = self.step.max(time / STEP),
+            false => self.advance(time / STEP),
+        }
+    }
+
+    /// Pages that count at a time it has moved to.
+    fn counted(&self, time: u32, tally: Tally) -> u32 {
+        match tally.is_budget() {
+            true => self.pages(),
+            false => self.sum(time),
+        }
+    }
+
     /// Moves on to a step; the ones that have left the day are forgotten.
     fn advance(&mut self, step: u32) {
         let passed = step.saturating_sub(self.step);
@@ -209,10 +240,22 @@ impl Counters {
                 &mut row.cells[at]
             }
         };
-        cell.advance(step);
+        cell.move_to(time, tally);
         let now = &mut cell.pages[cell.step as usize % STEPS];
         *now = now.saturating_add(pages);
-        cell.sum(time)
+        cell.counted(time, tally)
+    }
+
+    /// Pages of the last day, without adding any.
+    pub fn look(&self, tally: Tally, time: u32) -> u32 {
+        let key = self.key(tally);
+        let rows = self.shards[key.shard].lock();
+        let row = &rows[key.row];
+        let found = row.find(key.tag, key.check).map(|at| row.cells[at]);
+        found.map_or(0, |mut cell| {
+            cell.move_to(time, tally);
+            cell.counted(time, tally)
+        })
     }
 
     fn key(&self, tally: Tally) -> Key {

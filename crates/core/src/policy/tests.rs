@@ -109,7 +109,7 @@ fn the_order_of_reasons_is_the_documented_one() {
     let nothing = Standing::default();
     check(all, &nothing, (Decision::Pass, Reason::Cleared));
     let all = Asked {
-        clearance: Some(0),
+        clearance: None,
         ..all
     };
     check(all, &nothing, (Decision::Challenge, Reason::Suspicious));
@@ -140,11 +140,12 @@ fn an_allowed_source_passes_until_its_cap_and_is_unknown_then() {
 #[test]
 fn who_solves_challenges_is_counted_and_judged_all_the_same() {
     let (policy, nothing) = (policy(), Standing::default());
-    let cleared = Asked {
-        clearance: Some(500),
-        ..Asked::page(source(1), START)
-    };
     for page in 1..=1001 {
+        // A new challenge is solved whenever the budget of the last is used up.
+        let cleared = Asked {
+            clearance: Some((page - 1) / 500),
+            ..Asked::page(source(1), START)
+        };
         let decided = policy.decide(&cleared, &nothing);
         assert_eq!(
             (decided.decision, decided.reason),
@@ -154,6 +155,73 @@ fn who_solves_challenges_is_counted_and_judged_all_the_same() {
     }
     let decided = policy.decide(&Asked::page(source(1), START), &nothing);
     assert_eq!(decided.reason, Reason::TooManyPages);
+}
+
+#[test]
+fn a_clearance_is_good_for_its_pages_and_not_one_more() {
+    let (policy, nothing) = (policy(), Standing::default());
+    let asked = |id: u64, is_page: bool, time: u32| Asked {
+        is_page,
+        clearance: Some(id),
+        ..Asked::page(source(1), time)
+    };
+    let reason = |asked: &Asked| policy.decide(asked, &nothing).reason;
+    for page in 0..500_u32 {
+        // Over nearly a day: nothing that was used comes back, and what is no page uses nothing.
+        let time = START + 10_000 + page * 172;
+        assert_eq!(reason(&asked(7, false, time)), Reason::Cleared);
+        assert_eq!(
+            reason(&asked(7, true, time)),
+            Reason::Cleared,
+            "page {page}"
+        );
+    }
+    let end = START + 10_000 + DAY - 1;
+    assert_eq!(reason(&asked(7, false, end)), Reason::ManyPages);
+    assert_eq!(reason(&asked(7, true, end)), Reason::ManyPages);
+    assert_eq!(reason(&asked(8, true, end)), Reason::Cleared);
+    // Longer than a day, where the owner wants that.
+    assert_eq!(reason(&asked(7, true, end + DAY / 2)), Reason::ManyPages);
+}
+
+#[test]
+fn of_many_threads_with_one_clearance_as_many_pages_pass_as_it_has() {
+    let (policy, nothing) = (policy(), Standing::default());
+    let passed = std::sync::atomic::AtomicU32::new(0);
+    let ask = || {
+        let asked = Asked {
+            clearance: Some(7),
+            ..Asked::page(source(1), START)
+        };
+        for _ in 0..200 {
+            let is_cleared = policy.decide(&asked, &nothing).reason == Reason::Cleared;
+            passed.fetch_add(u32::from(is_cleared), std::sync::atomic::Ordering::Relaxed);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(ask);
+        }
+    });
+    assert_eq!(passed.into_inner(), 500);
+}
+
+#[test]
+fn looking_changes_nothing() {
+    let counters = Counters::new(100, 7);
+    let one = Tally::source(source(1));
+    assert_eq!(counters.look(one, START), 0);
+    assert_eq!(counters.count(one, START, 5), 5);
+    assert_eq!(counters.look(one, START + 60), 5);
+    assert_eq!(counters.look(one, START + 2 * DAY), 0);
+    // The look into the next days did not make it forget.
+    assert_eq!(counters.look(one, START + 60), 5);
+    assert_eq!(counters.look(Tally::clearance(one_value()), START), 0);
+}
+
+/// The number of a clearance that is the value of a source: the two are not one tally.
+fn one_value() -> u64 {
+    source(1).value
 }
 
 #[test]
