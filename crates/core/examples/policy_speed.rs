@@ -87,7 +87,7 @@ fn main() {
     });
     show("lookup in what is known", &looked, clock);
     for sources in [1_000_000_u32, 10_000_000] {
-        let mut policy = Policy::new(Limits::default(), sources as usize, 7);
+        let policy = Policy::new(Limits::default(), sources as usize, 7);
         let mut longest = 0;
         for number in 0..sources {
             let start = Instant::now();

@@ -125,8 +125,8 @@ pub struct Asked {
     pub user: Option<u64>,
     /// Whether a robot is who it says.
     pub proof: Proof,
-    /// Pages that are left of a clearance.
-    pub clearance: Option<u32>,
+    /// The number of a valid clearance. Its pages are counted here.
+    pub clearance: Option<u64>,
     /// The session is suspicious, or a proof of being no crawler has failed.
     pub is_suspicious: bool,
 }
@@ -181,7 +181,7 @@ impl Decided {
     }
 }
 
-/// Decides about requests, and counts them.
+/// Decides about requests, and counts them. Threads share it.
 #[derive(Debug)]
 pub struct Policy {
     /// The limits.
@@ -200,7 +200,7 @@ impl Policy {
     }
 
     /// Counts a request and decides about it.
-    pub fn decide(&mut self, asked: &Asked, standing: &Standing) -> Decided {
+    pub fn decide(&self, asked: &Asked, standing: &Standing) -> Decided {
         if let Some(decision) = asked.rule {
             return Decided::by(decision, Reason::OwnersRule);
         }
@@ -225,9 +225,7 @@ impl Policy {
         let is_over_cap = allowed.is_some_and(|ruling| ruling.cap > 0 && pages > ruling.cap);
         let decided = match allowed {
             Some(ruling) if !is_over_cap => by_entry(ruling, Reason::Entry),
-            _ if asked.clearance.is_some_and(|left| left > 0) => {
-                Decided::by(Decision::Pass, Reason::Cleared)
-            }
+            _ if self.is_cleared(asked) => Decided::by(Decision::Pass, Reason::Cleared),
             _ => {
                 return Decided {
                     is_over_cap,
@@ -242,7 +240,20 @@ impl Policy {
         }
     }
 
-    fn signed_in(&mut self, user: u64, asked: &Asked) -> Decided {
+    /// Takes a page out of a clearance's budget, where there is a clearance with one left. What is no page takes nothing.
+    fn is_cleared(&self, asked: &Asked) -> bool {
+        let Some(tally) = asked.clearance.map(Tally::clearance) else {
+            return false;
+        };
+        let budget = self.limits.clearance_pages;
+        // Counted first and compared then: of two threads with the last page only one passes.
+        match asked.is_page {
+            true => self.counters.count(tally, asked.time, 1) <= budget,
+            false => self.counters.look(tally, asked.time) < budget,
+        }
+    }
+
+    fn signed_in(&self, user: u64, asked: &Asked) -> Decided {
         let pages = self.count(Tally::user(user), asked);
         let (decision, reason) = match pages > self.limits.user_pages {
             true => (Decision::Throttle, Reason::SignedInTooFast),
@@ -255,7 +266,7 @@ impl Policy {
     }
 
     /// An unknown source, by what it and those around it have asked for.
-    fn by_volume(&mut self, asked: &Asked, ruling: Option<Ruling>, pages: u32) -> Decided {
+    fn by_volume(&self, asked: &Asked, ruling: Option<Ruling>, pages: u32) -> Decided {
         let network = asked.source.network().map(Tally::network);
         let of_network = network.map_or(0, |network| self.count(network, asked));
         let watched = ruling.filter(|ruling| ruling.action == Action::Watch);
@@ -285,7 +296,7 @@ impl Policy {
         }
     }
 
-    fn count(&mut self, tally: Tally, asked: &Asked) -> u32 {
+    fn count(&self, tally: Tally, asked: &Asked) -> u32 {
         self.counters
             .count(tally, asked.time, u16::from(asked.is_page))
     }

@@ -17,6 +17,7 @@ use crate::policy::Policy;
 use crate::policy::Proof;
 use crate::policy::Ruling;
 use crate::policy::Standing;
+use crate::policy::Tally;
 use crate::profile::Record;
 use crate::profile::flag;
 use crate::report::Band;
@@ -114,8 +115,10 @@ pub struct Rehearsal {
     standing: Standing,
     visitors: Vec<Visitor>,
     index: HashMap<Source, u32, RandomState>,
-    /// Clearances by source and agent: pages that are left, and until when.
-    cleared: HashMap<(Source, u32), (u32, u32), RandomState>,
+    /// Clearances by source and agent: their number, and until when they are good.
+    cleared: HashMap<(Source, u32), (u64, u32), RandomState>,
+    /// Clearances that were given out, which number them.
+    clearances: u64,
     /// When sources passed the second limit.
     passed: HashMap<Source, u32, RandomState>,
     /// First and last day.
@@ -150,6 +153,7 @@ impl Rehearsal {
             index: sources.zip(0..).collect(),
             visitors,
             cleared: HashMap::default(),
+            clearances: 0,
             passed: HashMap::default(),
             days: (span.0 / DAY, span.1 / DAY),
             requests: Volumes::default(),
@@ -216,9 +220,9 @@ impl Rehearsal {
         (visitor.requests, visitor.pages) = (0, 0);
     }
 
-    fn clearance(&mut self, source: Source, record: &Record) -> Option<u32> {
+    fn clearance(&self, source: Source, record: &Record) -> Option<u64> {
         let cleared = self.cleared.get(&(source, record.agent));
-        cleared.and_then(|(left, until)| (record.time < *until).then_some(*left))
+        cleared.and_then(|(id, until)| (record.time < *until).then_some(*id))
     }
 
     /// Above the second limit the models decide, at the next half hour: what the analysis found is what they would say.
@@ -253,12 +257,7 @@ impl Rehearsal {
         let fate = &mut self.fates[visitor.band as usize];
         fate.pages += 1;
         match decision {
-            Decision::Pass => {
-                fate.passed += 1;
-                if let Some((left, _)) = self.cleared.get_mut(&(asked.source, asked.agent)) {
-                    *left = left.saturating_sub(1);
-                }
-            }
+            Decision::Pass => fate.passed += 1,
             Decision::Challenge | Decision::Throttle => {
                 fate.challenged += u64::from(!visitor.is_challenged);
                 visitor.is_challenged = true;
@@ -269,10 +268,7 @@ impl Rehearsal {
                 }
                 fate.solved += 1;
                 fate.passed += 1;
-                let limits = &self.policy.limits;
-                let until = asked.time.saturating_add(limits.clearance_hours * 3600);
-                let clearance = (limits.clearance_pages.saturating_sub(1), until);
-                self.cleared.insert((asked.source, asked.agent), clearance);
+                self.clear(asked);
             }
             Decision::Block => {
                 fate.refused += u64::from(!visitor.is_refused);
@@ -281,6 +277,17 @@ impl Rehearsal {
                 visitor.lost += 1;
             }
         }
+    }
+
+    /// Gives a new clearance, with a budget of its own. The page that was asked for is its first.
+    fn clear(&mut self, asked: &Asked) {
+        self.clearances += 1;
+        let hours = self.policy.limits.clearance_hours;
+        let until = asked.time.saturating_add(hours.saturating_mul(3600));
+        let clearance = (self.clearances, until);
+        self.cleared.insert((asked.source, asked.agent), clearance);
+        let tally = Tally::clearance(self.clearances);
+        self.policy.counters.count(tally, asked.time, 1);
     }
 
     /// What the whole log says.

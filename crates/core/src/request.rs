@@ -92,6 +92,8 @@ pub struct Request<'a> {
     pub user: Field<'a>,
     /// How long the answer took, in microseconds.
     pub duration_us: Option<u64>,
+    /// A gate before the site answered it instead: it says nothing about who sent it.
+    pub is_refused: bool,
 }
 
 /// Whom we judge: an IPv4 address, an IPv6 /64 network, or an opaque token (a host name, a pseudonym).

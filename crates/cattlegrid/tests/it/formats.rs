@@ -52,6 +52,7 @@ fn servers_and_services_are_recognised() {
         ("pubcrawl", "2030-01-01T00:00:00\t192.0.2.1\tN17\tMozilla/5.0 (X11)\t/people/a\t200\t-\tS1".to_owned()),
         ("json_envoy", r#"2030-01-01T00:00:00.000000000Z stdout F {"start_time":"2030-01-01T00:00:00Z","method":"GET","path":"/","response_code":200,"bytes_sent":512,"user_agent":"M","downstream_remote_address":"192.0.2.1:4711",":authority":"www.example.com"}"#.to_owned()),
         ("json_matomo", r#"{"ip":"192.0.2.1","host":"www.example.com","path":"/","status":"200","referrer":"","user_agent":"M","length":512,"generation_time_milli":3,"date":"2030-01-01T00:00:00+00:00"}"#.to_owned()),
+        ("json_cattlegrid", format!(r#"{{"time":1893456000.123,"source":"192.0.2.1","method":"GET","host":"www.example.com","target":"/","status":200,"bytes":512,"referrer":"","agent":"{AGENT}","user":"","duration":0.0123,"decision":"pass","reason":"few_pages"}}"#)),
     ];
     for (name, log) in cases {
         let (found, json) = recognised(&log);

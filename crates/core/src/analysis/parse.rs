@@ -23,6 +23,7 @@ use crate::profile::Record;
 use crate::report::Lines;
 use crate::report::SkippedLines;
 use crate::request::Field;
+use crate::request::Request;
 use crate::request::Source;
 
 /// Bytes of an example line that are kept.
@@ -61,6 +62,15 @@ pub(super) struct Means<'a> {
 }
 
 impl Means<'_> {
+    /// Why a request is left out whoever sent it.
+    #[inline]
+    fn leaves_out(&self, request: &Request<'_>) -> Option<Skip> {
+        if !self.settings.reading.span.contains(&request.time) {
+            return Some(Skip::OutsideSpan);
+        }
+        request.is_refused.then_some(Skip::Refused)
+    }
+
     /// True for a request that the knowledge base has refused.
     #[inline]
     fn has_refused(&self, record: &Record, status: u16) -> bool {
@@ -173,8 +183,8 @@ impl Parser {
             if request.forwarded != Field::NotLogged {
                 request.client = settings.reading.proxies.client(&request);
             }
-            if !settings.reading.span.contains(&request.time) {
-                parsed.leave_out(Skip::OutsideSpan, split_line(&text[start..]).0);
+            if let Some(skip) = means.leaves_out(&request) {
+                parsed.leave_out(skip, split_line(&text[start..]).0);
                 continue;
             }
             let mut record = means

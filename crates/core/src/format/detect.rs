@@ -170,6 +170,13 @@ mod tests {
             r#"{"time_local":"01/Jan/2030:00:00:00 +0000","remote_addr":"192.0.2.1","request":"GET / HTTP/1.1","status":"200"}"#,
             "json_nginx",
         );
+        let own = r#"{"time":1893456000.1,"source":"192.0.2.1","method":"GET","target":"/","status":200,"decision":"challenge"}"#;
+        check(own, "json_cattlegrid");
+        // Keys of these names may stand in anybody's log; the decision is ours.
+        check(
+            &own.replace("decision", "verdict"),
+            "keys in this line: method",
+        );
         check(r#"{"ip":"192.0.2.1","ts":3}"#, "keys in this line: ip, ts");
         check("hello\nworld", "does not look like a web access log");
         check("\n\n", "nothing");

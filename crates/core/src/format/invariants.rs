@@ -78,6 +78,10 @@ pub fn json_line(name: &str, bytes: &[u8]) {
         "json_caddy" => {
             serde_json::json!({"ts": time, "request": {"client_ip": client, "method": method, "uri": target}, "status": status, "size": bytes})
         }
+        "json_cattlegrid" => {
+            let decision = if request.is_refused { "own" } else { "pass" };
+            serde_json::json!({"time": time, "source": client, "method": method, "target": target, "status": status, "bytes": bytes, "decision": decision})
+        }
         _ => {
             serde_json::json!({"ClientHost": client, "StartUTC": jiff::Timestamp::from_second(i64::from(time)).unwrap_or_default().to_string(), "RequestMethod": method, "RequestPath": target, "DownstreamStatus": status, "DownstreamContentSize": bytes})
         }
@@ -233,7 +237,12 @@ mod tests {
     use crate::format::Skip;
 
     const TEXT: [&str; 4] = ["common", "combined", "vhost_common", "vhost_combined"];
-    const JSON: [&str; 3] = ["json_nginx", "json_caddy", "json_traefik"];
+    const JSON: [&str; 4] = [
+        "json_nginx",
+        "json_caddy",
+        "json_traefik",
+        "json_cattlegrid",
+    ];
 
     const OTHER_LINES: [&str; 9] = [
         r#"Jan  1 00:00:00 lb haproxy[1]: 192.0.2.1:4711 [01/Jan/2030:00:00:00.000] web~ app/1 0/0/1/2/3 200 512 - - ---- 1/1/0/0/0 0/0 "GET / HTTP/1.1""#,
@@ -290,6 +299,11 @@ mod tests {
 
         #[test]
         fn caddy_json(line in nearly(br#"{"ts":1893456000.5,"request":{"remote_ip":"192.0.2.1","method":"GET","host":"h","uri":"/a","headers":{"User-Agent":["M"]}},"size":9,"status":200}"#)) {
+            JSON.iter().for_each(|name| json_line(name, &line));
+        }
+
+        #[test]
+        fn cattlegrid_json(line in nearly(br#"{"time":1893456000.123,"source":"192.0.2.1","method":"GET","host":"h","target":"/a?b=c","status":200,"bytes":9,"agent":"M","decision":"pass"}"#)) {
             JSON.iter().for_each(|name| json_line(name, &line));
         }
 

@@ -22,6 +22,8 @@ const DEPTH_MAX: usize = 64;
 pub(super) struct JsonFormat {
     root: Node,
     duration_unit_us: f64,
+    /// The map names what a gate decided: a line without it is none of that gate's.
+    has_decision: bool,
 }
 
 /// One key, with what it means and the keys below it.
@@ -54,9 +56,10 @@ enum Part {
     User,
     Duration,
     Forwarded,
+    Decision,
 }
 
-const PARTS: [(&str, Part); 16] = [
+const PARTS: [(&str, Part); 17] = [
     ("source", Part::Source),
     ("time", Part::Time),
     ("request", Part::Request),
@@ -73,15 +76,17 @@ const PARTS: [(&str, Part); 16] = [
     ("user", Part::User),
     ("duration", Part::Duration),
     ("forwarded", Part::Forwarded),
+    ("decision", Part::Decision),
 ];
 
 /// Servers whose JSON is known by name.
-pub(super) const NAMED: [&str; 5] = [
+pub(super) const NAMED: [&str; 6] = [
     "json_nginx",
     "json_caddy",
     "json_traefik",
     "json_envoy",
     "json_matomo",
+    "json_cattlegrid",
 ];
 
 const NGINX: &str = "source=remote_addr,time=msec,time=time_local,time=time_iso8601,request=request,method=request_method,target=uri,target=request_uri,\
@@ -99,6 +104,11 @@ host=authority,host=:authority,duration=duration";
 /// What the log analytics of Matomo reads.
 const MATOMO: &str = "source=ip,time=date,target=path,status=status,bytes=length,referrer=referrer,agent=user_agent,host=host,user=userid,\
 duration=generation_time_milli";
+/// What our own gate writes.
+const CATTLEGRID: &str = "source=source,time=time,method=method,target=target,status=status,bytes=bytes,referrer=referrer,agent=agent,session=session,\
+host=host,user=user,duration=duration,decision=decision";
+/// The decision after which the site answered.
+const PASS: &[u8] = b"pass";
 
 impl JsonFormat {
     /// The map of a server that is known by name.
@@ -109,6 +119,7 @@ impl JsonFormat {
             "json_traefik" => (TRAEFIK, 1e-3),
             "json_envoy" => (ENVOY, 1e3),
             "json_matomo" => (MATOMO, 1e3),
+            "json_cattlegrid" => (CATTLEGRID, 1e6),
             _ => return None,
         };
         let format = JsonFormat::custom(map).ok()?;
@@ -148,6 +159,7 @@ impl JsonFormat {
         Ok(JsonFormat {
             root,
             duration_unit_us: 1e6,
+            has_decision: seen[Part::Decision as usize] > 0,
         })
     }
 
@@ -249,6 +261,9 @@ impl JsonFormat {
             None if !values[Part::Cookie as usize].is_missing() => Field::Empty,
             None => field(Part::Session),
         };
+        if self.has_decision {
+            request.is_refused = text(Part::Decision).ok_or(Skip::MissingKey)? != PASS;
+        }
         let duration = &values[Part::Duration as usize];
         request.duration_us = match duration.number() {
             Some(number) => fields::duration_number(number, self.duration_unit_us),
@@ -438,6 +453,33 @@ mod tests {
                 request.session
             ),
             ("192.0.2.1", Field::Empty, Field::Empty, Field::Empty)
+        );
+    }
+
+    #[test]
+    fn the_gates_own_lines() {
+        let format = JsonFormat::named("json_cattlegrid").unwrap();
+        let check = |more: &str, expected: Result<bool, Skip>| {
+            let line = format!(
+                r#"{{"time":1893456000.123,"source":"192.0.2.1","method":"GET","target":"/a","status":200{more}}}"#
+            );
+            let mut scratch = Scratch::default();
+            let read = format.read(line.as_bytes(), &mut scratch);
+            assert_eq!(read.map(|request| request.is_refused), expected, "{more}");
+        };
+        check(r#","decision":"pass","would":"challenge""#, Ok(false));
+        for decision in ["throttle", "challenge", "block", "own", "", "PASS"] {
+            check(&format!(r#","decision":"{decision}""#), Ok(true));
+        }
+        check("", Err(Skip::MissingKey));
+        check(r#","decision":null"#, Err(Skip::MissingKey));
+        check(
+            r#","decision":"block","decision":"pass""#,
+            Err(Skip::DuplicateKey),
+        );
+        check(
+            r#","source":"192.0.2.2","decision":"pass""#,
+            Err(Skip::DuplicateKey),
         );
     }
 

@@ -29,9 +29,9 @@ pub enum Skip {
     BadBytes,
     /// Not a JSON object, or nested deeper than 64.
     BadJson,
-    /// A JSON line names its client, time or request twice.
+    /// A JSON line names its client, time, request or decision twice.
     DuplicateKey,
-    /// A JSON line lacks its client, time, request or status.
+    /// A JSON line lacks its client, time, request or status, or a line of the gate its decision.
     MissingKey,
     /// Longer than the longest line that is read.
     LongLine,
@@ -41,7 +41,7 @@ pub enum Skip {
     OtherLog,
     /// Before or after the span of time that was asked for.
     OutsideSpan,
-    /// A request that the knowledge base had refused: it says nothing about who sent it.
+    /// A request that the gate or the knowledge base had refused: it says nothing about who sent it.
     Refused,
 }
 
@@ -110,12 +110,14 @@ impl Skip {
             Skip::BadBytes => "the size is not a number",
             Skip::BadJson => "not a JSON object, or nested too deep",
             Skip::DuplicateKey => "a field that decides who or when stands there twice",
-            Skip::MissingKey => "client, time, request or status is missing",
+            Skip::MissingKey => "client, time, request, status or decision is missing",
             Skip::LongLine => "longer than the longest line that is read (64 KiB)",
             Skip::Comment => "a comment",
             Skip::OtherLog => "a line of another log: an error, a failed connection",
             Skip::OutsideSpan => "outside of --since and --until",
-            Skip::Refused => "refused by the knowledge base: says nothing about who sent it",
+            Skip::Refused => {
+                "refused by the gate or the knowledge base: says nothing about who sent it"
+            }
         }
     }
 

@@ -1,9 +1,15 @@
 //! Pages of the last day, for millions of sources in fixed memory.
 //!
 //! The table has its full size from the start and never grows, so that no request ever waits for it to be copied. It is divided into
-//! rows; a source stands in one row, and where a row is full the one that says least is forgotten, which is counted.
+//! rows; a source stands in one row, and where a row is full the one that says least is forgotten, which is counted. Rows are spread
+//! over shards with a lock each, so that threads that serve requests hardly ever meet.
 
 use std::hash::BuildHasher;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 
 use foldhash::fast::FixedState;
 
@@ -17,8 +23,13 @@ const STEP: u32 = 3 * 3600;
 const STEPS: usize = (DAY / STEP) as usize + 1;
 /// Cells of a row: a few lines of the processor's cache.
 const ROW: usize = 16;
+/// Shards of the table: two of a dozen threads meet at one in a few hundred requests, and each is copied in a millisecond.
+const SHARDS: usize = 256;
+/// Bits of a hash that are used. All of them stand in a cell, so that it can be put into a table of another size; of ten million
+/// tallies none or one is taken for another.
+const HASH_BITS: u32 = 48;
 
-/// Whose pages are counted: a source, a network, a person, or all that one entry of the knowledge base is about.
+/// Whose pages are counted: a source, a network, a person, all that one entry of the knowledge base is about, or a clearance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tally {
     what: u8,
@@ -57,6 +68,21 @@ impl Tally {
             value: entry,
         }
     }
+
+    /// A clearance, by the number of its token. Its pages are what is used of its budget: none of them leaves the count as the day goes
+    /// on, as long as it is used every day.
+    pub fn clearance(id: u64) -> Tally {
+        Tally {
+            what: Tally::CLEARANCE,
+            value: id,
+        }
+    }
+
+    const CLEARANCE: u8 = 10;
+
+    fn is_budget(self) -> bool {
+        self.what == Tally::CLEARANCE
+    }
 }
 
 /// Pages of one tally, 24 bytes.
@@ -80,6 +106,22 @@ struct Row {
 }
 
 impl Cell {
+    /// Moves on to the step of a time.
+    fn move_to(&mut self, time: u32, tally: Tally) {
+        match tally.is_budget() {
+            true => self.step = self.step.max(time / STEP),
+            false => self.advance(time / STEP),
+        }
+    }
+
+    /// Pages that count at a time it has moved to.
+    fn counted(&self, time: u32, tally: Tally) -> u32 {
+        match tally.is_budget() {
+            true => self.pages(),
+            false => self.sum(time),
+        }
+    }
+
     /// Moves on to a step; the ones that have left the day are forgotten.
     fn advance(&mut self, step: u32) {
         let passed = step.saturating_sub(self.step);
@@ -113,64 +155,121 @@ impl Cell {
     }
 }
 
-/// Pages of the last day.
+/// Pages of the last day. Threads share it.
 #[derive(Debug)]
 pub struct Counters {
-    rows: Vec<Row>,
+    shards: Box<[Shard]>,
+    /// Rows of each shard.
+    rows: usize,
     hasher: FixedState,
-    forgotten: u64,
+    forgotten: AtomicU64,
+}
+
+/// Rows behind one lock. The lock fills a line of the cache, so that threads in two shards do not take it from each other.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Shard(Mutex<Box<[Row]>>);
+
+impl Shard {
+    fn lock(&self) -> MutexGuard<'_, Box<[Row]>> {
+        // Whatever a thread was doing when it died, a row has no state that would be wrong for others.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where a tally stands, and what tells it from the others there.
+#[derive(Debug, Clone, Copy)]
+struct Key {
+    shard: usize,
+    row: usize,
+    tag: u32,
+    check: u16,
+}
+
+impl Key {
+    /// The upper bits choose shard and row, the lower ones tell cells apart.
+    fn of(hash: u64, rows: usize) -> Key {
+        let hash = hash >> (64 - HASH_BITS);
+        let below_shard = hash << (64 - HASH_BITS + SHARDS.trailing_zeros());
+        Key {
+            shard: (hash >> (HASH_BITS - SHARDS.trailing_zeros())) as usize,
+            row: ((u128::from(below_shard) * rows as u128) >> 64) as usize,
+            // A tag of 0 is a free cell.
+            tag: (hash as u32).max(1),
+            check: (hash >> 32) as u16,
+        }
+    }
 }
 
 impl Counters {
     /// Room for so many tallies. The hash is keyed: nobody can choose addresses that push each other out.
     pub fn new(tallies_max: usize, seed: u64) -> Counters {
         // A row overflows long before the table is full: a quarter more than asked for.
-        let rows = (tallies_max + tallies_max / 4).div_ceil(ROW).max(1);
+        let rows = (tallies_max + tallies_max / 4)
+            .div_ceil(ROW * SHARDS)
+            .max(1);
+        let shard = |_| Shard(Mutex::new(vec![Row::default(); rows].into()));
         Counters {
-            rows: vec![Row::default(); rows],
+            shards: (0..SHARDS).map(shard).collect(),
+            rows,
             hasher: FixedState::with_seed(seed),
-            forgotten: 0,
+            forgotten: AtomicU64::new(0),
         }
     }
 
     /// Adds pages at a time, and gives all of the last day.
-    pub fn count(&mut self, tally: Tally, time: u32, pages: u16) -> u32 {
+    pub fn count(&self, tally: Tally, time: u32, pages: u16) -> u32 {
         let step = time / STEP;
-        let hash = self.hasher.hash_one(tally);
-        // The upper bits choose the row, the lower ones tell its cells apart.
-        let at = (u128::from(hash) * self.rows.len() as u128) >> 64;
-        let row = &mut self.rows[at as usize];
-        let (tag, check) = ((hash as u32).max(1), (hash >> 32) as u16);
-        let cell = match row.find(tag, check) {
+        let key = self.key(tally);
+        let mut rows = self.shards[key.shard].lock();
+        let row = &mut rows[key.row];
+        let cell = match row.find(key.tag, key.check) {
             Some(at) => &mut row.cells[at],
             None if pages == 0 => return 0,
             None => {
                 let at = row.least(step);
                 let is_lost = row.tags[at] != 0 && !row.cells[at].is_gone(step);
-                self.forgotten += u64::from(is_lost);
-                row.tags[at] = tag;
+                self.forgotten
+                    .fetch_add(u64::from(is_lost), Ordering::Relaxed);
+                row.tags[at] = key.tag;
                 row.cells[at] = Cell {
                     step,
-                    check,
+                    check: key.check,
                     pages: [0; STEPS],
                 };
                 &mut row.cells[at]
             }
         };
-        cell.advance(step);
+        cell.move_to(time, tally);
         let now = &mut cell.pages[cell.step as usize % STEPS];
         *now = now.saturating_add(pages);
-        cell.sum(time)
+        cell.counted(time, tally)
+    }
+
+    /// Pages of the last day, without adding any.
+    pub fn look(&self, tally: Tally, time: u32) -> u32 {
+        let key = self.key(tally);
+        let rows = self.shards[key.shard].lock();
+        let row = &rows[key.row];
+        let found = row.find(key.tag, key.check).map(|at| row.cells[at]);
+        found.map_or(0, |mut cell| {
+            cell.move_to(time, tally);
+            cell.counted(time, tally)
+        })
+    }
+
+    fn key(&self, tally: Tally) -> Key {
+        Key::of(self.hasher.hash_one(tally), self.rows)
     }
 
     /// Tallies that were forgotten within their day because there was no room.
     pub fn forgotten(&self) -> u64 {
-        self.forgotten
+        self.forgotten.load(Ordering::Relaxed)
     }
 
     /// Bytes of the whole table.
     pub fn bytes(&self) -> usize {
-        self.rows.len() * size_of::<Row>()
+        self.shards.len() * (size_of::<Shard>() + self.rows * size_of::<Row>())
     }
 }
 

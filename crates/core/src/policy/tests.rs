@@ -35,7 +35,7 @@ fn known(action: Action) -> Standing {
 
 #[test]
 fn an_unknown_source_passes_up_to_k1_and_is_challenged_then() {
-    let (mut policy, nothing) = (policy(), Standing::default());
+    let (policy, nothing) = (policy(), Standing::default());
     for page in 1..=1200_u32 {
         let decided = policy.decide(&Asked::page(source(1), START + page), &nothing);
         let expected = match page {
@@ -50,7 +50,7 @@ fn an_unknown_source_passes_up_to_k1_and_is_challenged_then() {
 
 #[test]
 fn parts_of_pages_do_not_count() {
-    let (mut policy, nothing) = (policy(), Standing::default());
+    let (policy, nothing) = (policy(), Standing::default());
     let part = Asked {
         is_page: false,
         ..Asked::page(source(1), START)
@@ -109,7 +109,7 @@ fn the_order_of_reasons_is_the_documented_one() {
     let nothing = Standing::default();
     check(all, &nothing, (Decision::Pass, Reason::Cleared));
     let all = Asked {
-        clearance: Some(0),
+        clearance: None,
         ..all
     };
     check(all, &nothing, (Decision::Challenge, Reason::Suspicious));
@@ -125,7 +125,7 @@ fn an_allowed_source_passes_until_its_cap_and_is_unknown_then() {
             ..ruling(Action::Allow)
         },
     );
-    let mut policy = policy();
+    let policy = policy();
     for page in 1..=101 {
         let decided = policy.decide(&Asked::page(source(1), START), &standing);
         assert_eq!(decided.is_over_cap, page > 100);
@@ -139,12 +139,13 @@ fn an_allowed_source_passes_until_its_cap_and_is_unknown_then() {
 
 #[test]
 fn who_solves_challenges_is_counted_and_judged_all_the_same() {
-    let (mut policy, nothing) = (policy(), Standing::default());
-    let cleared = Asked {
-        clearance: Some(500),
-        ..Asked::page(source(1), START)
-    };
+    let (policy, nothing) = (policy(), Standing::default());
     for page in 1..=1001 {
+        // A new challenge is solved whenever the budget of the last is used up.
+        let cleared = Asked {
+            clearance: Some((page - 1) / 500),
+            ..Asked::page(source(1), START)
+        };
         let decided = policy.decide(&cleared, &nothing);
         assert_eq!(
             (decided.decision, decided.reason),
@@ -157,6 +158,73 @@ fn who_solves_challenges_is_counted_and_judged_all_the_same() {
 }
 
 #[test]
+fn a_clearance_is_good_for_its_pages_and_not_one_more() {
+    let (policy, nothing) = (policy(), Standing::default());
+    let asked = |id: u64, is_page: bool, time: u32| Asked {
+        is_page,
+        clearance: Some(id),
+        ..Asked::page(source(1), time)
+    };
+    let reason = |asked: &Asked| policy.decide(asked, &nothing).reason;
+    for page in 0..500_u32 {
+        // Over nearly a day: nothing that was used comes back, and what is no page uses nothing.
+        let time = START + 10_000 + page * 172;
+        assert_eq!(reason(&asked(7, false, time)), Reason::Cleared);
+        assert_eq!(
+            reason(&asked(7, true, time)),
+            Reason::Cleared,
+            "page {page}"
+        );
+    }
+    let end = START + 10_000 + DAY - 1;
+    assert_eq!(reason(&asked(7, false, end)), Reason::ManyPages);
+    assert_eq!(reason(&asked(7, true, end)), Reason::ManyPages);
+    assert_eq!(reason(&asked(8, true, end)), Reason::Cleared);
+    // Longer than a day, where the owner wants that.
+    assert_eq!(reason(&asked(7, true, end + DAY / 2)), Reason::ManyPages);
+}
+
+#[test]
+fn of_many_threads_with_one_clearance_as_many_pages_pass_as_it_has() {
+    let (policy, nothing) = (policy(), Standing::default());
+    let passed = std::sync::atomic::AtomicU32::new(0);
+    let ask = || {
+        let asked = Asked {
+            clearance: Some(7),
+            ..Asked::page(source(1), START)
+        };
+        for _ in 0..200 {
+            let is_cleared = policy.decide(&asked, &nothing).reason == Reason::Cleared;
+            passed.fetch_add(u32::from(is_cleared), std::sync::atomic::Ordering::Relaxed);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(ask);
+        }
+    });
+    assert_eq!(passed.into_inner(), 500);
+}
+
+#[test]
+fn looking_changes_nothing() {
+    let counters = Counters::new(100, 7);
+    let one = Tally::source(source(1));
+    assert_eq!(counters.look(one, START), 0);
+    assert_eq!(counters.count(one, START, 5), 5);
+    assert_eq!(counters.look(one, START + 60), 5);
+    assert_eq!(counters.look(one, START + 2 * DAY), 0);
+    // The look into the next days did not make it forget.
+    assert_eq!(counters.look(one, START + 60), 5);
+    assert_eq!(counters.look(Tally::clearance(one_value()), START), 0);
+}
+
+/// The number of a clearance that is the value of a source: the two are not one tally.
+fn one_value() -> u64 {
+    source(1).value
+}
+
+#[test]
 fn an_entry_ends_when_it_expires() {
     let mut standing = Standing::default();
     standing.add_source(
@@ -166,8 +234,8 @@ fn an_entry_ends_when_it_expires() {
             ..ruling(Action::Deny)
         },
     );
-    let mut policy = policy();
-    let mut at = |time: u32| {
+    let policy = policy();
+    let at = |time: u32| {
         policy
             .decide(&Asked::page(source(1), time), &standing)
             .decision
@@ -182,7 +250,7 @@ fn sources_that_are_watched_are_counted_as_one() {
     for number in 0..100 {
         standing.add_source(source(number), ruling(Action::Watch));
     }
-    let mut policy = policy();
+    let policy = policy();
     let decided: Vec<Decision> = (0..30)
         .map(|number| {
             let asked = Asked::page(source(number), START);
@@ -203,7 +271,7 @@ fn sources_that_are_watched_are_counted_as_one() {
 
 #[test]
 fn a_network_has_a_cap_of_its_own() {
-    let (mut policy, nothing) = (policy(), Standing::default());
+    let (policy, nothing) = (policy(), Standing::default());
     let mut passed = 0;
     for number in 0..250 {
         for _ in 0..5 {
@@ -239,7 +307,7 @@ fn the_owners_word_on_a_network_is_over_what_was_found_of_a_source() {
 
 #[test]
 fn a_day_slides() {
-    let mut counters = Counters::new(100, 7);
+    let counters = Counters::new(100, 7);
     let one = Tally::source(source(1));
     for hour in 0..24 {
         counters.count(one, START + hour * 3600, 1);
@@ -255,7 +323,7 @@ fn a_day_slides() {
 
 #[test]
 fn a_full_table_forgets_the_lightest_and_says_so() {
-    let mut counters = Counters::new(1000, 7);
+    let counters = Counters::new(1000, 7);
     let heavy = Tally::source(source(200));
     counters.count(heavy, START, 500);
     for number in 0..100_000_u32 {
@@ -267,4 +335,38 @@ fn a_full_table_forgets_the_lightest_and_says_so() {
     }
     assert_eq!(counters.count(heavy, START + 2, 1), 501);
     assert!(counters.forgotten() > 90_000);
+}
+
+#[test]
+fn threads_that_count_at_once_lose_no_page() {
+    let policy = policy();
+    let nothing = Standing::default();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for number in 0..10_000 {
+                    let asked = Asked::page(source(number % 10), START);
+                    policy.decide(&asked, &nothing);
+                }
+            });
+        }
+    });
+    for number in 0..10 {
+        let one = Tally::source(source(number));
+        assert_eq!(policy.counters.count(one, START, 0), 4000);
+    }
+    let network = source(0).network().map(Tally::network).unwrap();
+    assert_eq!(policy.counters.count(network, START, 0), 40_000);
+    assert_eq!(policy.counters.forgotten(), 0);
+}
+
+#[test]
+fn tallies_are_spread_evenly_over_shards_and_rows() {
+    // With room for a quarter more than there are, hardly a row is too full.
+    let counters = Counters::new(100_000, 7);
+    for number in 0..100_000_u32 {
+        counters.count(Tally::user(u64::from(number)), START, 1);
+    }
+    assert!(counters.forgotten() < 3000, "{}", counters.forgotten());
+    assert!(counters.bytes() / 100_000 < 40);
 }

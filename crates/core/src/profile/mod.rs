@@ -16,6 +16,7 @@ pub use record::DEFAULT_LISTINGS;
 pub use record::Gathered;
 pub use record::Lens;
 pub use record::Record;
+pub use resource::is_page;
 pub(crate) use resource::path as path_of;
 
 pub(crate) use record::Took;

@@ -271,7 +271,7 @@ impl Lens {
             record.flags |= flag::CLIENT_ERROR;
         }
         match Resource::of(path) {
-            Resource::Page if request.method == b"GET" => {
+            resource if resource.is_page(request.method) => {
                 self.look_at_page(request.target, path, &mut record)
             }
             Resource::Asset => record.flags |= flag::ASSET,

@@ -31,6 +31,16 @@ impl Resource {
             _ => Resource::Page,
         }
     }
+
+    /// True where a request with this method is one for a page.
+    pub(super) fn is_page(self, method: &[u8]) -> bool {
+        self == Resource::Page && method == b"GET"
+    }
+}
+
+/// True for a request for a page, as far as that is known before it is answered: what a [`Record`](super::Record) of it will say.
+pub fn is_page(method: &[u8], target: &[u8]) -> bool {
+    Resource::of(path(target)).is_page(method)
 }
 
 /// The target without query and fragment.
@@ -91,7 +101,12 @@ fn is_program_interface(path: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Gathered;
+    use super::super::Lens;
     use super::*;
+    use crate::knowledge::Knowledge;
+    use crate::request::Client;
+    use crate::request::Request;
 
     #[test]
     fn kinds() {
@@ -114,5 +129,28 @@ mod tests {
         ] {
             assert_eq!(Resource::of(path(target.as_bytes())), expected, "{target}");
         }
+    }
+
+    #[test]
+    fn what_is_a_page_is_known_before_it_is_answered() {
+        let knowledge = Knowledge::new("[]", Vec::new()).unwrap();
+        let lens = Lens::new(1, &[]).unwrap();
+        let methods: [&[u8]; 4] = [b"GET", b"HEAD", b"POST", b"get"];
+        let targets =
+            "/ /a?b=/x.css /index.php#a /a.CSS /robots.txt /feed /x/api/y /v2.0 /a.pdf * x";
+        for (method, status) in methods.into_iter().zip([200, 404, 500, 304]) {
+            for target in targets.split(' ').map(str::as_bytes) {
+                let request = Request {
+                    client: Client::Written(b"192.0.2.1"),
+                    method,
+                    target,
+                    status,
+                    ..Request::default()
+                };
+                let record = lens.record(&request, &knowledge, &mut Gathered::default());
+                assert_eq!(record.is_page(), is_page(method, target));
+            }
+        }
+        assert!(is_page(b"GET", b"/"));
     }
 }

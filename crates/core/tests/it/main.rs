@@ -7,6 +7,7 @@
 
 mod determinism;
 mod fixtures;
+mod gate_log;
 mod house;
 
 use std::sync::Arc;

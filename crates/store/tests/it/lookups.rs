@@ -121,7 +121,7 @@ fn h143_no_decision_waits_while_counters_fill() {
     // What the machine takes from us differs from round to round; what growing costs would come back in each.
     let longest = (0..3)
         .map(|round| {
-            let mut policy = Policy::new(Limits::default(), sources as usize, round);
+            let policy = Policy::new(Limits::default(), sources as usize, round);
             let ask = |number: u32| {
                 let asked = Asked::page(
                     Source {
