@@ -1,0 +1,81 @@
+//! The knowledge base as requests see it: read anew whenever its file has changed, by whomever.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use cattlegrid_core::policy::Standing;
+use cattlegrid_store::Base;
+use cattlegrid_store::Change;
+use cattlegrid_store::Fault;
+use cattlegrid_store::Subject;
+
+use crate::gate::Gate;
+
+/// How often the file is looked at: an owner's word counts within a second.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// When a file was changed last, and which file it is.
+type Stamp = [Option<(i64, i64, u64, u64)>; 2];
+
+fn stamp(path: &Path) -> Stamp {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    [path, Path::new(&log)].map(|path| {
+        let found = fs::metadata(path).ok()?;
+        Some((found.mtime(), found.mtime_nsec(), found.size(), found.ino()))
+    })
+}
+
+/// Reads what is known.
+pub(crate) fn read(path: &Path, gate: &Gate) -> Result<Standing, Fault> {
+    let live = gate.live.load();
+    match Base::open(path) {
+        Ok(base) => base.standing(gate.clock.now(), |text| live.lens.agent(text)),
+        Err(Fault::Missing(_)) => Ok(Standing::default()),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Publishes what the base says whenever it has changed, and takes back entries of sources that passed their cap.
+pub(crate) fn watch(path: &Path, gate: &Arc<Gate>, over_cap: &Receiver<Subject>) {
+    let mut known: Option<Stamp> = None;
+    loop {
+        match over_cap.recv_timeout(LOOK) {
+            Ok(subject) => take_back(path, gate, subject),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        let now = stamp(path);
+        if known.as_ref() == Some(&now) {
+            continue;
+        }
+        match read(path, gate) {
+            Ok(standing) => {
+                gate.metrics.entries.set(i64::try_from(standing.len()).unwrap_or(i64::MAX));
+                gate.metrics.base_failed.set(0);
+                gate.standing.store(Arc::new(standing));
+                known = Some(stamp(path)).filter(|after| *after == now).or(Some(now));
+            }
+            Err(fault) => {
+                // What was known stays in force: no failure empties a list.
+                gate.metrics.base_failed.set(1);
+                if known.is_some() {
+                    tracing::error!(%fault, "the knowledge base cannot be read; what was known stays in force");
+                }
+                known = None;
+            }
+        }
+    }
+}
+
+fn take_back(path: &Path, gate: &Gate, subject: Subject) {
+    let taken = Base::open(path).and_then(|mut base| base.apply(&[Change::Remove(subject)], "gate: over its cap", gate.clock.now()));
+    if let Err(fault) = taken {
+        tracing::error!(%fault, "an entry could not be taken back");
+    }
+}

@@ -1,0 +1,213 @@
+//! Bodies that stream through the gate: timed, counted, and written down when they end.
+
+use std::error::Error;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+use std::task::Context;
+use std::task::Poll;
+use std::time::Duration;
+
+use http_body::Body as _;
+use http_body::Frame;
+use http_body::SizeHint;
+use hyper::body::Bytes;
+use hyper::body::Incoming;
+use tokio::time::Sleep;
+
+use crate::log::Entry;
+use crate::upstream::Lease;
+use crate::worker::Worker;
+
+/// What can go wrong with a body, for the library.
+pub(crate) type BodyFault = Box<dyn Error + Send + Sync>;
+
+/// The body of an answer.
+#[derive(Debug)]
+pub(crate) enum Body {
+    Empty,
+    Full(Bytes),
+    Site(Box<SiteBody>),
+}
+
+impl From<String> for Body {
+    fn from(text: String) -> Body {
+        Body::Full(Bytes::from(text))
+    }
+}
+
+/// What the site sends. The connection goes back to the pool, and the line into the log, when it has ended.
+#[derive(Debug)]
+pub(crate) struct SiteBody {
+    incoming: Incoming,
+    wait: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+    lease: Option<Lease>,
+    entry: Entry,
+    worker: Arc<Worker>,
+    has_ended: bool,
+}
+
+impl SiteBody {
+    pub(crate) fn new(incoming: Incoming, lease: Lease, wait: Duration, entry: Entry, worker: Arc<Worker>) -> SiteBody {
+        let mut body = SiteBody {
+            incoming,
+            wait,
+            timer: None,
+            lease: Some(lease),
+            entry,
+            worker,
+            has_ended: false,
+        };
+        if body.incoming.is_end_stream() {
+            body.end();
+        }
+        body
+    }
+
+    fn end(&mut self) {
+        self.has_ended = true;
+        if let Some(lease) = self.lease.take() {
+            self.worker.pool.put_back(lease);
+        }
+    }
+
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+        match Pin::new(&mut self.incoming).poll_frame(context) {
+            Poll::Ready(Some(Ok(frame))) => {
+                self.timer = None;
+                if let Some(bytes) = frame.data_ref() {
+                    self.entry.bytes += bytes.len() as u64;
+                }
+                if self.incoming.is_end_stream() {
+                    self.end();
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(None) => {
+                self.end();
+                Poll::Ready(None)
+            }
+            // The client must see that the answer is not whole.
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(error.into()))),
+            Poll::Pending => {
+                let wait = self.wait;
+                let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(wait)));
+                match timer.as_mut().poll(context) {
+                    Poll::Ready(()) => Poll::Ready(Some(Err("the site stopped in the middle of its answer".into()))),
+                    Poll::Pending => Poll::Pending,
+                }
+            }
+        }
+    }
+}
+
+impl Drop for SiteBody {
+    fn drop(&mut self) {
+        self.entry.is_cut = !self.has_ended;
+        self.worker.log(&self.entry);
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BodyFault;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+        match self.get_mut() {
+            Body::Empty => Poll::Ready(None),
+            body @ Body::Full(_) => match std::mem::replace(body, Body::Empty) {
+                Body::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                _ => Poll::Ready(None),
+            },
+            Body::Site(site) => site.poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Body::Empty => true,
+            Body::Full(bytes) => bytes.is_empty(),
+            Body::Site(site) => site.incoming.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Body::Empty => SizeHint::with_exact(0),
+            Body::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Body::Site(site) => site.incoming.size_hint(),
+        }
+    }
+}
+
+/// How an upload goes, told to the one who waits for the site's answer.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    state: AtomicU8,
+    frames: AtomicU64,
+}
+
+const GOING: u8 = 0;
+const DONE: u8 = 1;
+const FAILED: u8 = 2;
+
+impl Progress {
+    /// Frames so far: while they grow, the site has a reason not to answer.
+    pub(crate) fn frames(&self) -> u64 {
+        self.frames.load(Ordering::Relaxed)
+    }
+
+    /// True where the client did not send what it announced.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == FAILED
+    }
+
+    /// True once all was sent.
+    pub(crate) fn is_done(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == DONE
+    }
+}
+
+/// The body of a request on its way to the site.
+#[derive(Debug)]
+pub(crate) enum Upload {
+    Empty,
+    Client(Incoming, Arc<Progress>),
+}
+
+impl http_body::Body for Upload {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let Upload::Client(incoming, progress) = self.get_mut() else {
+            return Poll::Ready(None);
+        };
+        let polled = Pin::new(incoming).poll_frame(context);
+        match &polled {
+            Poll::Ready(Some(Ok(_))) => drop(progress.frames.fetch_add(1, Ordering::Relaxed)),
+            Poll::Ready(Some(Err(_))) => progress.state.store(FAILED, Ordering::Relaxed),
+            Poll::Ready(None) => progress.state.store(DONE, Ordering::Relaxed),
+            Poll::Pending => {}
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Upload::Empty => true,
+            Upload::Client(incoming, _) => incoming.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Upload::Empty => SizeHint::with_exact(0),
+            Upload::Client(incoming, _) => incoming.size_hint(),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The gate's time: the wall clock, but never a leap that may be a mistake.
+
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+use std::time::SystemTime;
+use std::time::UNIX_EPOCH;
+
+/// A step of the wall clock is taken over once it has lasted so many looks: a clock that jumps to and fro never moves the gate.
+const LOOKS: u32 = 60;
+/// Milliseconds that the two clocks may differ from look to look without being a step.
+const DRIFT_MS: i64 = 2000;
+
+/// Wall time that moves with the monotonic clock.
+#[derive(Debug)]
+pub struct Clock {
+    start: Instant,
+    /// Milliseconds of the wall clock at `start`.
+    offset_ms: AtomicI64,
+}
+
+/// What was seen at the last looks.
+#[derive(Debug, Default)]
+pub(crate) struct Steps {
+    offset_ms: i64,
+    looks: u32,
+}
+
+impl Clock {
+    /// A clock that shows the wall's time now.
+    pub fn start() -> Clock {
+        Clock {
+            start: Instant::now(),
+            offset_ms: AtomicI64::new(wall_ms()),
+        }
+    }
+
+    /// Milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
+        let passed = i64::try_from(self.start.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let now = self.offset_ms.load(Ordering::Relaxed).saturating_add(passed);
+        u64::try_from(now).unwrap_or(0)
+    }
+
+    /// Milliseconds since the gate began, by a clock that nobody sets.
+    pub fn steady_ms(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Seconds since 1970, as policies count them.
+    pub fn now(&self) -> u32 {
+        u32::try_from(self.now_ms() / 1000).unwrap_or(u32::MAX)
+    }
+
+    /// Looks at the wall clock, once a second. A small difference is taken over at once, a step once it has lasted a minute.
+    pub(crate) fn look(&self, steps: &mut Steps) {
+        self.look_at(wall_ms(), self.start.elapsed().as_millis() as i64, steps);
+    }
+
+    fn look_at(&self, wall_ms: i64, passed_ms: i64, steps: &mut Steps) {
+        let offset_ms = wall_ms.saturating_sub(passed_ms);
+        let known = self.offset_ms.load(Ordering::Relaxed);
+        let is_same = |other: i64| offset_ms.abs_diff(other) < DRIFT_MS.unsigned_abs();
+        steps.looks = match is_same(steps.offset_ms) {
+            true => steps.looks.saturating_add(1),
+            false => 1,
+        };
+        steps.offset_ms = offset_ms;
+        if is_same(known) || steps.looks >= LOOKS {
+            self.offset_ms.store(offset_ms, Ordering::Relaxed);
+        }
+    }
+}
+
+fn wall_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_counts_once_it_has_lasted() {
+        let clock = Clock {
+            start: Instant::now(),
+            offset_ms: AtomicI64::new(1_000_000_000),
+        };
+        let offset = || clock.offset_ms.load(Ordering::Relaxed);
+        let mut steps = Steps::default();
+        clock.look_at(1_000_001_500, 1000, &mut steps);
+        assert_eq!(offset(), 1_000_000_500);
+        // To and fro, every second.
+        for second in 2..500 {
+            let wall = if second % 2 == 0 { 5 } else { 1_000_000_500 + second * 1000 };
+            clock.look_at(wall, second * 1000, &mut steps);
+            assert_eq!(offset(), 1_000_000_500);
+        }
+        for second in 500..560 {
+            clock.look_at(9_000_000_000 + second * 1000, second * 1000, &mut steps);
+        }
+        assert_eq!(offset(), 9_000_000_000);
+    }
+}

@@ -1,0 +1,632 @@
+//! The `[gate]` part of the settings file: what it says ([`Options`]), and the checked values the gate runs with ([`Setup`]).
+
+use std::fmt;
+use std::net::IpAddr;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hyper::HeaderMap;
+use serde::Deserialize;
+use toml::Spanned;
+
+#[cfg(debug_assertions)]
+use crate::defence::Defence;
+use crate::defence::Defences;
+use crate::host;
+use crate::rules::RuleOptions;
+use crate::rules::Rules;
+use crate::trust::Peer;
+use crate::trust::Trust;
+
+/// The file: other parts belong to others and are checked by them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct File {
+    gate: Option<Spanned<Options>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Options {
+    mode: Mode,
+    state: PathBuf,
+    log: Option<PathBuf>,
+    admin: Spanned<String>,
+    workers: usize,
+    prefix: Spanned<String>,
+    contact: String,
+    trusted_proxies: Spanned<Vec<String>>,
+    trust_everybody: bool,
+    sources_max: Spanned<usize>,
+    profiles_max: Spanned<usize>,
+    judge_minutes: Spanned<f64>,
+    connections_max: usize,
+    timeouts: Spanned<Timeouts>,
+    challenge: Spanned<ChallengeOptions>,
+    listen: Vec<Spanned<ListenOptions>>,
+    site: Vec<Spanned<SiteOptions>>,
+    default_rules: bool,
+    rule: Vec<Spanned<RuleOptions>>,
+    without: Spanned<Vec<String>>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let none = 0..0;
+        Options {
+            mode: Mode::Shadow,
+            state: PathBuf::from("/var/lib/cattlegrid"),
+            log: None,
+            admin: Spanned::new(none.clone(), "127.0.0.1:9180".to_owned()),
+            workers: 0,
+            prefix: Spanned::new(none.clone(), "/.cattlegrid/".to_owned()),
+            contact: String::new(),
+            trusted_proxies: Spanned::new(none.clone(), Vec::new()),
+            trust_everybody: false,
+            sources_max: Spanned::new(none.clone(), 1_000_000),
+            profiles_max: Spanned::new(none.clone(), 200_000),
+            judge_minutes: Spanned::new(none.clone(), 30.0),
+            connections_max: 8192,
+            timeouts: Spanned::new(none.clone(), Timeouts::default()),
+            challenge: Spanned::new(none.clone(), ChallengeOptions::default()),
+            listen: Vec::new(),
+            site: Vec::new(),
+            default_rules: true,
+            rule: Vec::new(),
+            without: Spanned::new(none, Vec::new()),
+        }
+    }
+}
+
+/// Whether decisions are carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Everything passes; what would have happened is written down.
+    Shadow,
+    /// Decisions are carried out.
+    Enforce,
+}
+
+/// Seconds after which the gate stops waiting.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Timeouts {
+    header: f64,
+    idle: f64,
+    body: f64,
+    write: f64,
+    connect: f64,
+    answer: f64,
+    websocket: f64,
+    stop: f64,
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts {
+            header: 10.0,
+            idle: 60.0,
+            body: 30.0,
+            write: 30.0,
+            connect: 2.0,
+            answer: 30.0,
+            websocket: 900.0,
+            stop: 20.0,
+        }
+    }
+}
+
+/// How long the gate waits, at every stage.
+#[derive(Debug, Clone)]
+pub struct Waits {
+    /// For a whole request head, from its first byte; also for the TLS handshake and the PROXY header.
+    pub header: Duration,
+    /// For the next request on a connection that is kept.
+    pub idle: Duration,
+    /// For the next bytes of a body, from either side.
+    pub body: Duration,
+    /// For a client to take what was written.
+    pub write: Duration,
+    /// For a connection to the site.
+    pub connect: Duration,
+    /// For the site's answer to begin.
+    pub answer: Duration,
+    /// For the next bytes of a websocket, from either side.
+    pub websocket: Duration,
+    /// For requests under way, when the gate stops.
+    pub stop: Duration,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ChallengeOptions {
+    seconds: u32,
+    bits: u8,
+    binding: Binding,
+}
+
+impl Default for ChallengeOptions {
+    fn default() -> ChallengeOptions {
+        ChallengeOptions {
+            seconds: 300,
+            bits: 15,
+            binding: Binding::Agent,
+        }
+    }
+}
+
+/// What a clearance is tied to, beside the site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Binding {
+    /// The browser: it may change networks. Its pages are counted together wherever they are asked from.
+    Agent,
+    /// The browser and the network it was earned in.
+    Network,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListenOptions {
+    address: Spanned<String>,
+    #[serde(default)]
+    role: Role,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    #[serde(default)]
+    proxy_protocol: bool,
+}
+
+/// What a listener is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Browsers: requests are decided about and passed on to the site.
+    #[default]
+    Proxy,
+    /// A web server that asks about each request.
+    ForwardAuth,
+    /// Envoy's external authorization over gRPC.
+    Envoy,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SiteOptions {
+    hosts: Spanned<Vec<String>>,
+    upstream: Option<Spanned<String>>,
+}
+
+/// Where something listens, or is reached.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Address {
+    /// An address with a port.
+    Tcp(SocketAddr),
+    /// A name with a port, asked for at each connection.
+    Name(String),
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => write!(out, "{address}"),
+            Address::Name(name) => write!(out, "{name}"),
+            Address::Unix(path) => write!(out, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// One listener.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listen {
+    /// Where.
+    pub address: Address,
+    /// TLS: certificate and key.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// A PROXY header comes first.
+    pub proxy_protocol: bool,
+    /// What it is for.
+    pub role: Role,
+}
+
+/// One site.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// Its names, canonical; `*` stands for all others.
+    pub hosts: Vec<String>,
+    /// Where it is; none where another server forwards.
+    pub upstream: Option<Address>,
+}
+
+/// All of the `[gate]` part, checked.
+#[derive(Debug)]
+pub struct Setup {
+    /// Whether decisions are carried out.
+    pub mode: Mode,
+    /// Folder of the knowledge base, the key and the counters.
+    pub state: PathBuf,
+    /// The access log.
+    pub log: PathBuf,
+    /// Listener of metrics and health.
+    pub admin: Option<SocketAddr>,
+    /// Threads that serve; 0 for one per core.
+    pub workers: usize,
+    /// Where the gate's own pages are.
+    pub prefix: String,
+    /// How to reach the owner, for the pages.
+    pub contact: String,
+    /// Whose word about a client is taken.
+    pub trust: Trust,
+    /// Sources that are counted.
+    pub sources_max: usize,
+    /// Sources that are profiled.
+    pub profiles_max: usize,
+    /// How often sources are judged.
+    pub judge_every: Duration,
+    /// Connections of clients at one time.
+    pub connections_max: usize,
+    /// How long the gate waits.
+    pub waits: Waits,
+    /// Seconds for which a challenge can be answered.
+    pub challenge_seconds: u32,
+    /// Work of a first challenge, in bits.
+    pub challenge_bits: u8,
+    /// What a clearance is tied to.
+    pub binding: Binding,
+    /// The listeners.
+    pub listen: Vec<Listen>,
+    /// The sites.
+    pub sites: Vec<Site>,
+    /// The owner's rules.
+    pub rules: Rules,
+    /// Defences that are on: all, but in tests.
+    pub defences: Defences,
+}
+
+/// Collects errors, each with its line.
+struct Errors<'a> {
+    text: &'a str,
+    all: Vec<String>,
+}
+
+impl Errors<'_> {
+    fn at(&mut self, offset: usize, what: impl fmt::Display) {
+        let line = 1 + self.text[..offset.min(self.text.len())]
+            .matches('\n')
+            .count();
+        self.all.push(format!("line {line}: {what}"));
+    }
+}
+
+impl Setup {
+    /// Reads the `[gate]` part of a settings file. All errors are collected, each as `line N: what`.
+    pub fn parse(text: &str) -> Result<Setup, Vec<String>> {
+        let mut errors = Errors {
+            text,
+            all: Vec::new(),
+        };
+        let file: File = match toml::from_str(text) {
+            Ok(file) => file,
+            Err(error) => {
+                errors.at(
+                    error.span().map_or(0, |span| span.start),
+                    error.message(),
+                );
+                return Err(errors.all);
+            }
+        };
+        let Some(options) = file.gate else {
+            return Err(vec![
+                "there is no [gate] part: it needs at least a listener and a site; see docs/gate.md"
+                    .to_owned(),
+            ]);
+        };
+        let start = options.span().start;
+        let setup = checked(options.into_inner(), start, &mut errors);
+        match errors.all.is_empty() {
+            true => Ok(setup),
+            false => Err(errors.all),
+        }
+    }
+
+    /// The client behind a peer.
+    pub(crate) fn client(&self, peer: Peer, headers: &HeaderMap) -> Option<IpAddr> {
+        #[cfg(debug_assertions)]
+        if !self.defences.has(Defence::Trust) {
+            return crate::trust::believing(headers);
+        }
+        self.trust.client(peer, headers)
+    }
+
+    /// The site with a name.
+    pub fn site(&self, host: &str) -> Option<usize> {
+        let named = |name: &str| {
+            self.sites
+                .iter()
+                .position(|site| site.hosts.iter().any(|host| host == name))
+        };
+        named(host).or_else(|| named("*"))
+    }
+}
+
+fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
+    let waits = checked_waits(&options.timeouts, errors);
+    let challenge = options.challenge.get_ref();
+    if !(10..=86_400).contains(&challenge.seconds) || !(1..=24).contains(&challenge.bits) {
+        errors.at(
+            options.challenge.span().start,
+            "[gate.challenge]: seconds must lie between 10 and 86400, bits between 1 and 24",
+        );
+    }
+    for (value, name, min, max) in [
+        (&options.sources_max, "sources_max", 1000, 100_000_000),
+        (&options.profiles_max, "profiles_max", 1000, 10_000_000),
+    ] {
+        if !(min..=max).contains(value.get_ref()) {
+            errors.at(
+                value.span().start,
+                format!("{name} must lie between {min} and {max}"),
+            );
+        }
+    }
+    let minutes = *options.judge_minutes.get_ref();
+    if !(0.001..=1440.0).contains(&minutes) {
+        errors.at(
+            options.judge_minutes.span().start,
+            "judge_minutes must lie between 0.001 and 1440",
+        );
+    }
+    let listen = checked_listeners(&options, start, errors);
+    let needs_trust = listen.iter().any(|listen| listen.role != Role::Proxy);
+    let trust = match Trust::new(
+        options.trusted_proxies.get_ref(),
+        options.trust_everybody,
+        needs_trust,
+    ) {
+        Ok(trust) => trust,
+        Err(error) => {
+            let span = options.trusted_proxies.span().start;
+            errors.at(if span == 0 { start } else { span }, error);
+            Trust::default()
+        }
+    };
+    let sites = checked_sites(&options, &listen, start, errors);
+    let mut rules = Rules::new(options.default_rules);
+    for rule in options.rule {
+        let at = rule.span().start;
+        if let Err(error) = rules.add(rule.into_inner()) {
+            errors.at(at, format!("[[gate.rule]]: {error}"));
+        }
+    }
+    let defences = match Defences::without(options.without.get_ref()) {
+        Ok(defences) => defences,
+        Err(error) => {
+            errors.at(options.without.span().start, error);
+            Defences::default()
+        }
+    };
+    Setup {
+        mode: options.mode,
+        log: options
+            .log
+            .unwrap_or_else(|| options.state.join("access.log")),
+        state: options.state,
+        admin: checked_admin(&options.admin, errors),
+        workers: options.workers,
+        prefix: checked_prefix(&options.prefix, errors),
+        contact: options.contact,
+        trust,
+        sources_max: options.sources_max.into_inner(),
+        profiles_max: options.profiles_max.into_inner(),
+        judge_every: Duration::try_from_secs_f64(60.0 * minutes).unwrap_or_default(),
+        connections_max: options.connections_max.max(1),
+        waits,
+        challenge_seconds: challenge.seconds,
+        challenge_bits: challenge.bits,
+        binding: challenge.binding,
+        listen,
+        sites,
+        rules,
+        defences,
+    }
+}
+
+fn checked_waits(options: &Spanned<Timeouts>, errors: &mut Errors<'_>) -> Waits {
+    let given = options.get_ref();
+    let mut seconds = |name: &str, value: f64| {
+        if !(0.05..=86_400.0).contains(&value) {
+            errors.at(
+                options.span().start,
+                format!("[gate.timeouts]: {name} must lie between 0.05 and 86400 seconds"),
+            );
+        }
+        Duration::try_from_secs_f64(value).unwrap_or_default()
+    };
+    Waits {
+        header: seconds("header", given.header),
+        idle: seconds("idle", given.idle),
+        body: seconds("body", given.body),
+        write: seconds("write", given.write),
+        connect: seconds("connect", given.connect),
+        answer: seconds("answer", given.answer),
+        websocket: seconds("websocket", given.websocket),
+        stop: seconds("stop", given.stop),
+    }
+}
+
+fn checked_admin(given: &Spanned<String>, errors: &mut Errors<'_>) -> Option<SocketAddr> {
+    match given.get_ref().as_str() {
+        "" | "off" => None,
+        text => match text.parse() {
+            Ok(address) => Some(address),
+            Err(_) => {
+                errors.at(
+                    given.span().start,
+                    format!("admin = '{text}' is no ADDRESS:PORT (and 'off' for none)"),
+                );
+                None
+            }
+        },
+    }
+}
+
+fn checked_prefix(given: &Spanned<String>, errors: &mut Errors<'_>) -> String {
+    let prefix = given.get_ref();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
+    let is_sound = prefix.len() > 2
+        && prefix.starts_with('/')
+        && prefix.ends_with('/')
+        && prefix.bytes().all(is_plain)
+        && !prefix.contains("//")
+        && !prefix.contains("/../")
+        && !prefix.contains("/./");
+    if !is_sound {
+        errors.at(
+            given.span().start,
+            format!("prefix = '{prefix}' must be a folder of the site that nothing else uses, like /.cattlegrid/"),
+        );
+    }
+    prefix.clone()
+}
+
+fn checked_listeners(options: &Options, start: usize, errors: &mut Errors<'_>) -> Vec<Listen> {
+    let mut listeners = Vec::new();
+    for given in &options.listen {
+        let at = given.span().start;
+        let given = given.get_ref();
+        let address = match address(given.address.get_ref()) {
+            Some(Address::Name(name)) => {
+                errors.at(
+                    given.address.span().start,
+                    format!("'{name}' is a name: a listener needs an address, like 127.0.0.1:8080, [::]:443 or unix:/run/cattlegrid.sock"),
+                );
+                continue;
+            }
+            Some(address) => address,
+            None => {
+                errors.at(
+                    given.address.span().start,
+                    format!("'{}' is no ADDRESS:PORT or unix:/PATH", given.address.get_ref()),
+                );
+                continue;
+            }
+        };
+        let tls = match (&given.certificate, &given.key) {
+            (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
+            (None, None) => None,
+            _ => {
+                errors.at(at, "[[gate.listen]]: certificate and key belong together");
+                None
+            }
+        };
+        listeners.push(Listen {
+            address,
+            tls,
+            proxy_protocol: given.proxy_protocol,
+            role: given.role,
+        });
+    }
+    if options.listen.is_empty() {
+        errors.at(start, "[gate] has no listener: add [[gate.listen]] with address = \"0.0.0.0:8080\"");
+    }
+    for (at, listener) in listeners.iter().enumerate() {
+        if listeners[..at].iter().any(|other| other.address == listener.address) {
+            let span = options.listen[at].span().start;
+            errors.at(span, format!("{} is listened on twice", listener.address));
+        }
+    }
+    listeners
+}
+
+fn checked_sites(
+    options: &Options,
+    listen: &[Listen],
+    start: usize,
+    errors: &mut Errors<'_>,
+) -> Vec<Site> {
+    let mut sites: Vec<Site> = Vec::new();
+    let forwards = listen.iter().any(|listen| listen.role == Role::Proxy);
+    for given in &options.site {
+        let at = given.span().start;
+        let given = given.get_ref();
+        let mut hosts = Vec::new();
+        for name in given.hosts.get_ref() {
+            match name.as_str() {
+                "*" => hosts.push("*".to_owned()),
+                name => match host::canonical(name.as_bytes()) {
+                    Some(host) => hosts.push(host.into_owned()),
+                    None => errors.at(given.hosts.span().start, format!("'{name}' is no host name")),
+                },
+            }
+        }
+        let taken = |host: &String| sites.iter().any(|site| site.hosts.contains(host));
+        if let Some(host) = hosts.iter().find(|host| taken(host)) {
+            errors.at(given.hosts.span().start, format!("'{host}' belongs to two sites"));
+        }
+        if hosts.is_empty() {
+            errors.at(at, "[[gate.site]] needs hosts, or hosts = [\"*\"] for all");
+        }
+        let upstream = match &given.upstream {
+            None if forwards => {
+                errors.at(at, "[[gate.site]] needs upstream = \"http://127.0.0.1:8081\" or \"unix:/run/site.sock\": where the site is");
+                None
+            }
+            None => None,
+            Some(text) => {
+                let found = upstream(text.get_ref());
+                if let Err(error) = &found {
+                    errors.at(text.span().start, error);
+                }
+                found.ok()
+            }
+        };
+        sites.push(Site { hosts, upstream });
+    }
+    if sites.is_empty() {
+        if forwards {
+            errors.at(start, "[gate] has no site: add [[gate.site]] with hosts and upstream");
+        }
+        sites.push(Site {
+            hosts: vec!["*".to_owned()],
+            upstream: None,
+        });
+    }
+    sites
+}
+
+fn upstream(text: &str) -> Result<Address, String> {
+    if text.starts_with("https://") {
+        return Err(format!(
+            "{text}: the site must be reached by plain HTTP on this machine or a private network; TLS to sites is not supported"
+        ));
+    }
+    let bare = text.strip_prefix("http://").unwrap_or(text);
+    let bare = bare.strip_suffix('/').unwrap_or(bare);
+    if bare.contains('/') && !bare.starts_with("unix:") {
+        return Err(format!(
+            "{text}: a site is reached as http://ADDRESS:PORT, without a path"
+        ));
+    }
+    let with_port = match bare.starts_with("unix:") || bare.rsplit(']').next().is_some_and(|end| end.contains(':')) {
+        true => bare.to_owned(),
+        false => format!("{bare}:80"),
+    };
+    address(&with_port).ok_or_else(|| format!("{text} is no http://ADDRESS:PORT or unix:/PATH"))
+}
+
+fn address(text: &str) -> Option<Address> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return path.starts_with('/').then(|| Address::Unix(path.into()));
+    }
+    if let Ok(address) = text.parse() {
+        return Some(Address::Tcp(address));
+    }
+    let (name, port) = text.rsplit_once(':')?;
+    let port: u16 = port.parse().ok()?;
+    let name = host::canonical(name.as_bytes())?;
+    Some(Address::Name(format!("{name}:{port}")))
+}

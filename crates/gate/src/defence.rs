@@ -1,0 +1,125 @@
+//! Defences that tests can switch off, to see that the test of each fails without it. In a release build all are always on.
+
+/// What can be switched off in tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Defence {
+    /// Lengths and encodings of a body that can be read in two ways are refused.
+    Framing,
+    /// Exactly one sound host is wanted.
+    Host,
+    /// Headers that only a proxy of ours may set are taken out.
+    SpoofedHeaders,
+    /// A client's list of connection headers is applied before ours are set.
+    HopByHop,
+    /// Paths are compared in every spelling that a site may read.
+    Spellings,
+    /// The time to send a head is limited.
+    HeaderTime,
+    /// Streams that a client resets are limited.
+    Resets,
+    /// The head of a request is limited.
+    HeadSize,
+    /// Only trusted proxies may name a client's address.
+    Trust,
+    /// An answer must bring the browser's own cookie.
+    AskCookie,
+    /// The work in an answer is checked.
+    Work,
+    /// An answer counts once.
+    Spent,
+    /// Pages of a clearance are counted.
+    Budget,
+    /// A panic becomes a challenge.
+    Panic,
+    /// A websocket is decided about like a page.
+    Upgrade,
+    /// Each value of a header is compared for itself.
+    EachValue,
+    /// A return address must lie on the same site.
+    ReturnTo,
+    /// The gate's own answers are never kept by caches.
+    NoStore,
+    /// What is missing in a question of a server is refused.
+    Missing,
+    /// Accepting pauses when there are no more files.
+    AcceptPause,
+    /// Names of hosts are compared in one spelling.
+    HostSpelling,
+    /// A clearance belongs to a browser and a site.
+    ClearanceBinding,
+    /// Bodies that end too early are passed on as broken.
+    BrokenBody,
+}
+
+#[cfg(debug_assertions)]
+const NAMES: [(&str, Defence); 23] = [
+    ("framing", Defence::Framing),
+    ("host", Defence::Host),
+    ("spoofed_headers", Defence::SpoofedHeaders),
+    ("hop_by_hop", Defence::HopByHop),
+    ("spellings", Defence::Spellings),
+    ("header_time", Defence::HeaderTime),
+    ("resets", Defence::Resets),
+    ("head_size", Defence::HeadSize),
+    ("trust", Defence::Trust),
+    ("ask_cookie", Defence::AskCookie),
+    ("work", Defence::Work),
+    ("spent", Defence::Spent),
+    ("budget", Defence::Budget),
+    ("panic", Defence::Panic),
+    ("upgrade", Defence::Upgrade),
+    ("each_value", Defence::EachValue),
+    ("return_to", Defence::ReturnTo),
+    ("no_store", Defence::NoStore),
+    ("missing", Defence::Missing),
+    ("accept_pause", Defence::AcceptPause),
+    ("host_spelling", Defence::HostSpelling),
+    ("clearance_binding", Defence::ClearanceBinding),
+    ("broken_body", Defence::BrokenBody),
+];
+
+/// Which defences are on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Defences {
+    #[cfg(debug_assertions)]
+    off: u32,
+}
+
+impl Defences {
+    /// All but those named. A release build knows no way to switch one off.
+    #[cfg(debug_assertions)]
+    pub fn without(names: &[String]) -> Result<Defences, String> {
+        let mut off = 0;
+        for name in names {
+            let (_, defence) = NAMES
+                .iter()
+                .find(|(known, _)| known == name)
+                .ok_or_else(|| format!("there is no defence '{name}'"))?;
+            off |= 1 << *defence as u32;
+        }
+        Ok(Defences { off })
+    }
+
+    /// All: a release build knows no way to switch one off.
+    #[cfg(not(debug_assertions))]
+    pub fn without(names: &[String]) -> Result<Defences, String> {
+        match names {
+            [] => Ok(Defences::default()),
+            _ => Err("'without' is for tests alone: remove it".to_owned()),
+        }
+    }
+
+    /// True where a defence is on.
+    #[cfg(debug_assertions)]
+    pub fn has(&self, defence: Defence) -> bool {
+        self.off & (1 << defence as u32) == 0
+    }
+
+    /// True: all defences are on.
+    #[cfg(not(debug_assertions))]
+    #[inline(always)]
+    pub fn has(&self, _: Defence) -> bool {
+        true
+    }
+}

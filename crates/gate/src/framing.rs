@@ -1,0 +1,234 @@
+//! Requests that can be read in two ways are refused, and headers that belong to one connection end there.
+
+use hyper::HeaderMap;
+use hyper::Method;
+use hyper::Request;
+use hyper::Version;
+use hyper::header::CONNECTION;
+use hyper::header::CONTENT_LENGTH;
+use hyper::header::COOKIE;
+use hyper::header::EXPECT;
+use hyper::header::HOST;
+use hyper::header::HeaderName;
+use hyper::header::HeaderValue;
+use hyper::header::TE;
+use hyper::header::TRAILER;
+use hyper::header::TRANSFER_ENCODING;
+use hyper::header::UPGRADE;
+
+use crate::defence::Defence;
+use crate::defence::Defences;
+use crate::host;
+
+/// Why a request is refused before anything else is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// Its body's length can be read in two ways, or in none.
+    Length,
+    /// It names no host, two, or one that is none.
+    Host,
+    /// Its target is none that a site has.
+    Target,
+    /// A method that a gate does not carry out.
+    Method,
+    /// It expects what nobody does.
+    Expectation,
+    /// Its head is too large.
+    HeadSize,
+}
+
+impl Doubt {
+    /// The name in metrics.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Doubt::Length => "length",
+            Doubt::Host => "host",
+            Doubt::Target => "target",
+            Doubt::Method => "method",
+            Doubt::Expectation => "expectation",
+            Doubt::HeadSize => "head_size",
+        }
+    }
+}
+
+/// Bytes of a head that are taken: headers, and the target alone.
+const HEAD_MAX: usize = 64 * 1024;
+const TARGET_MAX: usize = 16 * 1024;
+
+/// Headers of one connection (RFC 9110, 7.6.1).
+const HOP_BY_HOP: [HeaderName; 8] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    HeaderName::from_static("proxy-authenticate"),
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// Headers by which the site learns what the gate knows. What a client sends under these names is taken out.
+const OURS: [&str; 9] = [
+    "x-real-ip",
+    "x-client-ip",
+    "cf-connecting-ip",
+    "true-client-ip",
+    "forwarded",
+    "x-original-uri",
+    "x-original-url",
+    "x-original-method",
+    "x-rewrite-url",
+];
+
+/// Refuses what can be read in two ways, and gives the canonical host.
+pub(crate) fn check<B>(request: &Request<B>, defences: &Defences) -> Result<String, Doubt> {
+    let headers = request.headers();
+    if defences.has(Defence::Framing) {
+        check_length(request)?;
+    }
+    if defences.has(Defence::HeadSize) {
+        let size: usize = headers
+            .iter()
+            .map(|(name, value)| name.as_str().len() + value.len() + 4)
+            .sum();
+        let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+        if size > HEAD_MAX || target > TARGET_MAX {
+            return Err(Doubt::HeadSize);
+        }
+    }
+    if matches!(*request.method(), Method::CONNECT | Method::TRACE) {
+        return Err(Doubt::Method);
+    }
+    let expected = headers.get(EXPECT).map(HeaderValue::as_bytes);
+    if expected.is_some_and(|expected| !expected.eq_ignore_ascii_case(b"100-continue")) {
+        return Err(Doubt::Expectation);
+    }
+    let is_options = request.method() == Method::OPTIONS && request.uri().path() == "*";
+    if !request.uri().path().starts_with('/') && !is_options {
+        return Err(Doubt::Target);
+    }
+    check_host(request, defences)
+}
+
+fn check_length<B>(request: &Request<B>) -> Result<(), Doubt> {
+    let headers = request.headers();
+    let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
+    let mut encodings = headers.get_all(TRANSFER_ENCODING).iter();
+    let (length, encoding) = (lengths.next(), encodings.next());
+    let is_doubled = lengths.next().is_some() || encodings.next().is_some();
+    if is_doubled || (length.is_some() && encoding.is_some()) {
+        return Err(Doubt::Length);
+    }
+    if length.is_some_and(|length| length.is_empty() || !length.as_bytes().iter().all(u8::is_ascii_digit)) {
+        return Err(Doubt::Length);
+    }
+    let is_old = request.version() < Version::HTTP_11;
+    if encoding.is_some_and(|encoding| is_old || !encoding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+        return Err(Doubt::Length);
+    }
+    Ok(())
+}
+
+/// The host, canonical. An absolute target's authority goes before the header (RFC 9112, 3.2.2).
+fn check_host<B>(request: &Request<B>, defences: &Defences) -> Result<String, Doubt> {
+    let mut sent = request.headers().get_all(HOST).iter();
+    let first = sent.next().map(HeaderValue::as_bytes);
+    let authority = request.uri().authority().map(|authority| authority.as_str().as_bytes());
+    if defences.has(Defence::Host) {
+        let is_two = sent.next().is_some();
+        // HTTP/2 may name the host twice, but not two hosts.
+        let differs = request.version() == Version::HTTP_2
+            && matches!((first, authority), (Some(first), Some(authority)) if !first.eq_ignore_ascii_case(authority));
+        if is_two || differs || (first.is_none() && (authority.is_none() || request.version() == Version::HTTP_11)) {
+            return Err(Doubt::Host);
+        }
+        if first.is_some_and(|first| host::canonical(first).is_none()) {
+            return Err(Doubt::Host);
+        }
+    }
+    let named = authority.or(first).unwrap_or_default();
+    match defences.has(Defence::HostSpelling) {
+        true => host::canonical(named).map(|host| host.into_owned()).ok_or(Doubt::Host),
+        false => Ok(String::from_utf8_lossy(named).into_owned()),
+    }
+}
+
+/// The upgrade that a request asks for, if it is one we pass on.
+pub(crate) fn websocket<B>(request: &Request<B>) -> bool {
+    request.version() == Version::HTTP_11
+        && request.method() == Method::GET
+        && lists(request.headers(), &CONNECTION, b"upgrade")
+        && lists(request.headers(), &UPGRADE, b"websocket")
+}
+
+/// True where a header lists a token.
+pub(crate) fn lists(headers: &HeaderMap, name: &HeaderName, token: &[u8]) -> bool {
+    headers
+        .get_all(name)
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .any(|value| value.trim_ascii().eq_ignore_ascii_case(token))
+}
+
+/// Takes out what belongs to the connection, by its list and by name.
+pub(crate) fn drop_connection_headers(headers: &mut HeaderMap, defences: &Defences) {
+    if !headers.contains_key(CONNECTION) {
+        HOP_BY_HOP.iter().for_each(|name| drop(headers.remove(name)));
+        return;
+    }
+    let listed: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
+        // The host and what the gate itself reads are no headers of a connection, whatever a client says.
+        .filter(|name| *name != HOST && *name != COOKIE && *name != CONTENT_LENGTH)
+        .collect();
+    if defences.has(Defence::HopByHop) {
+        for name in listed {
+            headers.remove(name);
+        }
+    }
+    HOP_BY_HOP.iter().for_each(|name| drop(headers.remove(name)));
+}
+
+/// Takes out headers that only the gate may set, in every spelling that a site may read as one: some take `_` for `-`.
+pub(crate) fn drop_spoofed(headers: &mut HeaderMap, is_trusted: bool) {
+    let mut spoofed: Vec<HeaderName> = Vec::new();
+    for name in headers.keys() {
+        let text = name.as_str();
+        // Nearly all headers of a browser begin with none of these letters.
+        if !matches!(text.as_bytes().first(), Some(b'x' | b'c' | b't' | b'f')) {
+            continue;
+        }
+        let is_spoofed = match text.contains('_') {
+            true => is_ours(&text.replace('_', "-")),
+            // A trusted proxy may say what it knows; the chain of addresses is extended later.
+            false => is_ours(text) && !(is_trusted && !text.starts_with("x-cattlegrid-")),
+        };
+        if is_spoofed {
+            spoofed.push(name.clone());
+        }
+    }
+    spoofed.iter().for_each(|name| drop(headers.remove(name)));
+}
+
+fn is_ours(name: &str) -> bool {
+    name.starts_with("x-forwarded-") || name.starts_with("x-cattlegrid-") || OURS.contains(&name)
+}
+
+/// Joins the cookies that HTTP/2 sends in crumbs: HTTP/1.1 has one cookie header.
+pub(crate) fn join_cookies(headers: &mut HeaderMap) {
+    let mut cookies = headers.get_all(COOKIE).iter();
+    let (Some(first), Some(_)) = (cookies.next(), cookies.next()) else {
+        return;
+    };
+    let mut joined = first.as_bytes().to_vec();
+    for cookie in headers.get_all(COOKIE).iter().skip(1) {
+        joined.extend_from_slice(b"; ");
+        joined.extend_from_slice(cookie.as_bytes());
+    }
+    if let Ok(joined) = HeaderValue::from_bytes(&joined) {
+        headers.insert(COOKIE, joined);
+    }
+}

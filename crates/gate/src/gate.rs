@@ -1,0 +1,222 @@
+//! What all threads of the gate share, and the decision about one request.
+
+use std::hash::Hash;
+use std::hash::Hasher;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use arc_swap::ArcSwap;
+use cattlegrid_core::policy::Asked;
+use cattlegrid_core::policy::Counters;
+use cattlegrid_core::policy::Decided;
+use cattlegrid_core::policy::Decision;
+use cattlegrid_core::policy::Policy;
+use cattlegrid_core::policy::Proof;
+use cattlegrid_core::policy::Standing;
+use cattlegrid_core::policy::Tally;
+use cattlegrid_core::profile::Lens;
+use cattlegrid_core::profile::is_page;
+use cattlegrid_core::request::Source;
+use hyper::HeaderMap;
+use hyper::Method;
+use hyper::header::COOKIE;
+use hyper::header::HeaderValue;
+use hyper::header::USER_AGENT;
+
+use crate::challenge::BASE_BITS;
+use crate::challenge::Challenger;
+use crate::challenge::Clearance;
+use crate::challenge::Moment;
+use crate::challenge::Pages;
+use crate::challenge::Visitor;
+use crate::challenge::difficulty;
+use crate::clock::Clock;
+use crate::config::Mode;
+use crate::config::Setup;
+use crate::metrics::Metrics;
+use crate::rules::Subject;
+use crate::trust;
+
+/// What a reload replaces.
+#[derive(Debug)]
+pub struct Live {
+    /// The `[gate]` part of the settings.
+    pub setup: Setup,
+    /// Limits, with the counters that stay.
+    pub policy: Policy,
+    /// Hashes agents as the analysis does.
+    pub lens: Lens,
+    /// Cookies that carry a session.
+    pub session_cookies: Vec<String>,
+    /// The pages that the gate shows.
+    pub pages: Pages,
+}
+
+/// What all threads share.
+#[derive(Debug)]
+pub struct Gate {
+    /// The time.
+    pub clock: Clock,
+    /// What a reload replaces.
+    pub live: ArcSwap<Live>,
+    /// What the knowledge base says.
+    pub standing: ArcSwap<Standing>,
+    /// Pages of the last day.
+    pub counters: Arc<Counters>,
+    /// Makes challenges and checks answers.
+    pub challenger: Challenger,
+    /// What the gate counts about itself.
+    pub metrics: Metrics,
+    /// Connections of clients now.
+    pub(crate) connections: AtomicUsize,
+}
+
+/// Facts of one request, however it came.
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
+    pub(crate) client: Option<IpAddr>,
+    pub(crate) host: &'a str,
+    pub(crate) method: &'a Method,
+    /// Path and query as sent.
+    pub(crate) target: &'a str,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) is_secure: bool,
+    /// It counts: a question that is asked a second time does not.
+    pub(crate) is_counted: bool,
+}
+
+/// What was decided, and what is done.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    pub(crate) decided: Decided,
+    /// What is done: in shadow mode everything passes.
+    pub(crate) done: Decision,
+    pub(crate) clearance: Option<Clearance>,
+}
+
+impl<'a> Facts<'a> {
+    /// The agent: the first one sent.
+    pub(crate) fn agent(&self) -> &'a [u8] {
+        self.headers.get(USER_AGENT).map_or(b"", HeaderValue::as_bytes)
+    }
+
+    /// The one who asks, as challenges know them.
+    pub(crate) fn visitor(&self) -> Visitor<'a> {
+        Visitor {
+            source: trust::source(self.client),
+            agent: self.agent(),
+            site: self.host,
+            is_secure: self.is_secure,
+        }
+    }
+
+    /// All cookie headers.
+    pub(crate) fn cookies(&self) -> impl Iterator<Item = &'a [u8]> {
+        self.headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes)
+    }
+
+    /// The path without query.
+    pub(crate) fn path(&self) -> &'a str {
+        self.target.split(['?', '#']).next().unwrap_or("/")
+    }
+}
+
+impl Gate {
+    /// The time as challenges know it.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment {
+            unix: self.clock.now_ms() / 1000,
+            steady_ms: self.clock.steady_ms(),
+        }
+    }
+
+    /// Decides about a request.
+    pub(crate) fn judge(&self, live: &Live, facts: &Facts<'_>) -> Judged {
+        let visitor = facts.visitor();
+        let subject = Subject {
+            path: facts.path(),
+            method: facts.method,
+            headers: facts.headers,
+            source: visitor.source,
+        };
+        let time = self.clock.now();
+        let clearance = self.challenger.find(facts.cookies(), &visitor, u64::from(time));
+        let agent = match visitor.agent {
+            b"" => 0,
+            agent => live.lens.agent(agent),
+        };
+        let asked = Asked {
+            source: visitor.source,
+            time,
+            is_page: facts.is_counted && is_page(facts.method.as_str().as_bytes(), facts.target.as_bytes()),
+            agent,
+            rule: live.setup.rules.decide(&subject, &live.setup.defences),
+            user: None,
+            proof: Proof::None,
+            clearance: clearance.as_ref().map(|clearance| clearance.id),
+            is_suspicious: false,
+        };
+        let decided = live.policy.decide(&asked, &self.standing.load());
+        let done = match live.setup.mode {
+            Mode::Shadow => Decision::Pass,
+            Mode::Enforce => decided.decision,
+        };
+        if facts.is_counted {
+            self.metrics.decided(done, decided.reason);
+            if done != decided.decision {
+                self.metrics.would(decided.decision);
+            }
+        }
+        Judged { decided, done, clearance }
+    }
+
+    /// True where a clearance is good for another page.
+    pub(crate) fn is_cleared(&self, live: &Live, facts: &Facts<'_>) -> bool {
+        let time = self.clock.now();
+        let found = self.challenger.find(facts.cookies(), &facts.visitor(), u64::from(time));
+        let used = found.map(|clearance| self.counters.look(Tally::clearance(clearance.id), time));
+        used.is_some_and(|used| used < live.policy.limits.clearance_pages)
+    }
+
+    /// The work of a challenge for a source: the more pages it has asked for and the more answers were wrong, the more.
+    pub(crate) fn bits(&self, live: &Live, source: Source) -> u8 {
+        let time = self.clock.now();
+        let limits = &live.policy.limits;
+        let bits = difficulty(
+            u64::from(self.counters.look(Tally::source(source), time)),
+            u64::from(limits.k1),
+            u64::from(limits.k2),
+            self.counters.look(Tally::failures(source), time),
+        );
+        (bits + live.setup.challenge_bits).saturating_sub(BASE_BITS).max(1)
+    }
+
+    /// Remembers an answer that no honest browser gives.
+    pub(crate) fn count_failure(&self, source: Source) {
+        self.counters.count(Tally::failures(source), self.clock.now(), 1);
+    }
+
+    /// The session of a request, for the log: not told where other cookies were sent, none where none was, else its hash.
+    pub(crate) fn session(&self, live: &Live, facts: &Facts<'_>) -> Option<Option<u64>> {
+        let mut sends_cookies = false;
+        for header in facts.cookies() {
+            sends_cookies = true;
+            for cookie in header.split(|byte| *byte == b';') {
+                let cookie = cookie.trim_ascii();
+                let Some(equals) = memchr::memchr(b'=', cookie) else { continue };
+                let (name, value) = (&cookie[..equals], &cookie[equals + 1..]);
+                if live.session_cookies.iter().any(|known| known.as_bytes() == name) {
+                    // The log must not hold what would let its reader take over a session.
+                    let mut hasher = std::hash::DefaultHasher::new();
+                    value.hash(&mut hasher);
+                    return Some(Some(hasher.finish()));
+                }
+            }
+        }
+        match sends_cookies {
+            true => None,
+            false => Some(None),
+        }
+    }
+}

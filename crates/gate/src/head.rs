@@ -1,0 +1,342 @@
+//! How long the body of an HTTP/1 request is, read from its raw head; refuses whatever two servers could read in two ways.
+//!
+//! The HTTP library takes a length beside an encoding and the same length twice, and hides from us that they were there (RFC 9112, 6.3
+//! allows it). The sites behind us may read such a request otherwise, so the bytes are looked at before the library sees them.
+
+/// What follows a head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follows {
+    /// So many bytes.
+    Bytes(u64),
+    /// Chunks.
+    Chunks,
+    /// No body; perhaps a websocket, if the site wants one.
+    Websocket,
+}
+
+/// Why a head is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unclear {
+    /// A line ends in half a line end, or holds a byte that no line may hold.
+    Line,
+    /// A header's name is none, or does not stand at the beginning of its line.
+    Name,
+    /// A length that is no number, or one of two.
+    Length,
+    /// An encoding other than `chunked` alone, or beside a length.
+    Encoding,
+}
+
+/// Digits of the largest length that is taken.
+const DIGITS_MAX: usize = 18;
+
+/// The end of a head that begins here, behind its empty line; `None` while it is not all there.
+pub fn end(bytes: &[u8]) -> Option<usize> {
+    memchr::memmem::find(bytes, b"\r\n\r\n")
+        .map(|at| at + 4)
+        // A head that ends in bare line feeds is refused by the check, not waited for.
+        .or_else(|| memchr::memmem::find(bytes, b"\n\n").map(|at| at + 2))
+}
+
+/// Checks a whole head.
+pub fn check(head: &[u8]) -> Result<Follows, Unclear> {
+    let lines = head.strip_suffix(b"\r\n").ok_or(Unclear::Line)?;
+    let mut seen = Seen::default();
+    let mut rest = lines;
+    let mut is_first = true;
+    while !rest.is_empty() {
+        let feed = memchr::memchr(b'\n', rest).ok_or(Unclear::Line)?;
+        let line = rest[..feed].strip_suffix(b"\r").ok_or(Unclear::Line)?;
+        rest = &rest[feed + 1..];
+        if memchr::memchr2(b'\r', 0, line).is_some() {
+            return Err(Unclear::Line);
+        }
+        match is_first {
+            true => seen.request_line(line),
+            false => seen.header(line)?,
+        }
+        is_first = false;
+    }
+    seen.follows()
+}
+
+#[derive(Default)]
+struct Seen {
+    is_get: bool,
+    is_newest: bool,
+    length: Option<u64>,
+    is_chunked: bool,
+    says_upgrade: bool,
+    says_websocket: bool,
+}
+
+impl Seen {
+    fn request_line(&mut self, line: &[u8]) {
+        self.is_get = line.starts_with(b"GET ");
+        self.is_newest = line.ends_with(b" HTTP/1.1");
+    }
+
+    fn header(&mut self, line: &[u8]) -> Result<(), Unclear> {
+        let colon = memchr::memchr(b':', line).ok_or(Unclear::Name)?;
+        let (name, value) = (&line[..colon], &line[colon + 1..]);
+        // A blank before the colon or at the line's beginning, an empty name: all are read differently by somebody.
+        if name.is_empty() || !name.iter().copied().all(is_token) {
+            return Err(Unclear::Name);
+        }
+        if value.iter().any(|byte| *byte < b' ' && *byte != b'\t' || *byte == 0x7f) {
+            return Err(Unclear::Line);
+        }
+        match name.len() {
+            14 if name.eq_ignore_ascii_case(b"content-length") => self.length(value),
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.encoding(value),
+            10 if name.eq_ignore_ascii_case(b"connection") => {
+                self.says_upgrade |= has_token(value, b"upgrade");
+                Ok(())
+            }
+            7 if name.eq_ignore_ascii_case(b"upgrade") => {
+                self.says_websocket |= has_token(value, b"websocket");
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn length(&mut self, value: &[u8]) -> Result<(), Unclear> {
+        let digits = value.strip_prefix(b" ").unwrap_or(value);
+        let digits = digits.strip_suffix(b" ").unwrap_or(digits);
+        let is_number = (1..=DIGITS_MAX).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+        if !is_number || self.length.is_some() {
+            return Err(Unclear::Length);
+        }
+        self.length = Some(digits.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')));
+        Ok(())
+    }
+
+    fn encoding(&mut self, value: &[u8]) -> Result<(), Unclear> {
+        let coding = value.strip_prefix(b" ").unwrap_or(value);
+        if self.is_chunked || !coding.eq_ignore_ascii_case(b"chunked") {
+            return Err(Unclear::Encoding);
+        }
+        self.is_chunked = true;
+        Ok(())
+    }
+
+    fn follows(&self) -> Result<Follows, Unclear> {
+        if self.is_chunked {
+            return match self.is_newest && self.length.is_none() {
+                true => Ok(Follows::Chunks),
+                false => Err(Unclear::Encoding),
+            };
+        }
+        Ok(match self.length {
+            None | Some(0) if self.is_get && self.is_newest && self.says_upgrade && self.says_websocket => {
+                Follows::Websocket
+            }
+            length => Follows::Bytes(length.unwrap_or(0)),
+        })
+    }
+}
+
+/// True for a byte of a header's name (RFC 9110, 5.6.2).
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+fn has_token(value: &[u8], token: &[u8]) -> bool {
+    value
+        .split(|byte| *byte == b',')
+        .any(|part| part.trim_ascii().eq_ignore_ascii_case(token))
+}
+
+/// Where a body in chunks stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Chunk {
+    /// In the digits of a size: so many were read.
+    Size(u8),
+    /// Behind the size, before the line's end.
+    Extension,
+    /// Before the line feed of a size.
+    SizeEnd,
+    /// In the bytes of a chunk.
+    Bytes,
+    /// Before the line end of a chunk.
+    Return,
+    /// In it.
+    Feed,
+    /// At the beginning of a trailer's line, or the last line's.
+    Trailer,
+    /// In a trailer's line.
+    TrailerLine,
+    /// Before the line feed of a trailer's line.
+    TrailerEnd,
+    /// Before the very last line feed.
+    LastFeed,
+}
+
+/// Walks through a body in chunks.
+#[derive(Debug, Clone, Copy)]
+pub struct Chunks {
+    at: Chunk,
+    left: u64,
+    /// Bytes of extensions and trailers: nobody needs many.
+    extra: u32,
+}
+
+/// Bytes of extensions and trailers in one body.
+const EXTRA_MAX: u32 = 16 * 1024;
+/// Digits of a chunk's size: more than any memory.
+const SIZE_DIGITS_MAX: u8 = 15;
+
+impl Default for Chunks {
+    fn default() -> Chunks {
+        Chunks {
+            at: Chunk::Size(0),
+            left: 0,
+            extra: 0,
+        }
+    }
+}
+
+/// How a walk ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Walked {
+    /// All bytes belong to the body, and it goes on.
+    On,
+    /// The body ends behind so many bytes.
+    End(usize),
+    /// At this byte it is no body in chunks any more.
+    Unclear(usize),
+}
+
+impl Chunks {
+    /// Walks on.
+    pub fn walk(&mut self, bytes: &[u8]) -> Walked {
+        let mut at = 0;
+        while at < bytes.len() {
+            if self.at == Chunk::Bytes {
+                let passed = self.left.min((bytes.len() - at) as u64);
+                self.left -= passed;
+                at += passed as usize;
+                if self.left == 0 {
+                    self.at = Chunk::Return;
+                }
+                continue;
+            }
+            match self.step(bytes[at]) {
+                None => return Walked::Unclear(at),
+                Some(true) => return Walked::End(at + 1),
+                Some(false) => at += 1,
+            }
+        }
+        Walked::On
+    }
+
+    /// Takes one byte outside of a chunk's own: true at the end of the body, `None` for a byte that cannot stand there.
+    fn step(&mut self, byte: u8) -> Option<bool> {
+        self.at = match (self.at, byte) {
+            (Chunk::Size(digits), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') if digits < SIZE_DIGITS_MAX => {
+                let value = (byte as char).to_digit(16)?;
+                self.left = self.left << 4 | u64::from(value);
+                Chunk::Size(digits + 1)
+            }
+            (Chunk::Size(1..), b'\r') | (Chunk::Extension, b'\r') => Chunk::SizeEnd,
+            (Chunk::Size(1..), b';') => self.extra(Chunk::Extension)?,
+            (Chunk::Extension, b' '..=b'~' | b'\t' | 0x80..) => self.extra(Chunk::Extension)?,
+            (Chunk::SizeEnd, b'\n') if self.left > 0 => Chunk::Bytes,
+            (Chunk::SizeEnd, b'\n') => Chunk::Trailer,
+            (Chunk::Return, b'\r') => Chunk::Feed,
+            (Chunk::Feed, b'\n') => Chunk::Size(0),
+            (Chunk::Trailer, b'\r') => Chunk::LastFeed,
+            (Chunk::Trailer, byte) if is_token(byte) => self.extra(Chunk::TrailerLine)?,
+            (Chunk::TrailerLine, b'\r') => Chunk::TrailerEnd,
+            (Chunk::TrailerLine, b' '..=b'~' | b'\t' | 0x80..) => self.extra(Chunk::TrailerLine)?,
+            (Chunk::TrailerEnd, b'\n') => Chunk::Trailer,
+            (Chunk::LastFeed, b'\n') => return Some(true),
+            _ => return None,
+        };
+        Some(false)
+    }
+
+    fn extra(&mut self, next: Chunk) -> Option<Chunk> {
+        self.extra += 1;
+        (self.extra <= EXTRA_MAX).then_some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(headers: &str) -> Result<Follows, Unclear> {
+        check(format!("POST / HTTP/1.1\r\nHost: a.example\r\n{headers}\r\n").as_bytes())
+    }
+
+    #[test]
+    fn sound_heads() {
+        assert_eq!(head(""), Ok(Follows::Bytes(0)));
+        assert_eq!(head("Content-Length: 12\r\n"), Ok(Follows::Bytes(12)));
+        assert_eq!(head("content-length:12 \r\nX-Odd_name: \u{e9}\t!\r\n"), Ok(Follows::Bytes(12)));
+        assert_eq!(head("Transfer-Encoding: Chunked\r\n"), Ok(Follows::Chunks));
+        let websocket = b"GET / HTTP/1.1\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n\r\n";
+        assert_eq!(check(websocket), Ok(Follows::Websocket));
+    }
+
+    #[test]
+    fn h002_lengths_that_can_be_read_in_two_ways_are_unclear() {
+        for value in ["5, 5", "", "+5", " 0x5", "5 5", "5,", "18446744073709551616", "-1", "5\t", "\t5", "5;"] {
+            assert_eq!(head(&format!("Content-Length: {value}\r\n")), Err(Unclear::Length), "{value:?}");
+        }
+        assert_eq!(head("Content-Length: 5\r\nContent-Length: 5\r\n"), Err(Unclear::Length));
+        assert_eq!(head("Content-Length: 5\r\nContent-Length: 6\r\n"), Err(Unclear::Length));
+    }
+
+    #[test]
+    fn h001_h003_encodings_that_can_be_read_in_two_ways_are_unclear() {
+        for value in ["chunked, chunked", "xchunked", "identity", "\tchunked", "chunked\t", "gzip, chunked", "chunked;a=b", ""] {
+            assert_eq!(head(&format!("Transfer-Encoding: {value}\r\n")), Err(Unclear::Encoding), "{value:?}");
+        }
+        assert_eq!(head("Transfer-Encoding: \x0bchunked\r\n"), Err(Unclear::Line));
+        assert_eq!(head("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), Err(Unclear::Encoding));
+        assert_eq!(head("Transfer-Encoding: chunked\r\nContent-Length: 6\r\n"), Err(Unclear::Encoding));
+        assert_eq!(head("Content-Length: 6\r\nTransfer-Encoding: chunked\r\n"), Err(Unclear::Encoding));
+        assert_eq!(check(b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), Err(Unclear::Encoding));
+    }
+
+    #[test]
+    fn h008_header_lines_that_can_be_read_in_two_ways_are_unclear() {
+        for lines in [": x\r\n", "Name : v\r\n", "A: b\x00c\r\n", "A: b\rc\r\n", "A: b\nC: d\r\n", "A: b\r\n c\r\n", "A(: b\r\n", "A\r\n", "A: \x7f\r\n"] {
+            assert!(head(lines).is_err(), "{lines:?}");
+        }
+        assert!(check(b"GET / HTTP/1.1\nHost: a\n\n").is_err());
+    }
+
+    fn chunks(body: &[u8]) -> Walked {
+        let whole = Chunks::default().walk(body);
+        // However the bytes are cut, the walk ends alike.
+        let mut bit = Chunks::default();
+        for (at, byte) in body.iter().enumerate() {
+            match bit.walk(&[*byte]) {
+                Walked::On => assert!(at + 1 < body.len() || whole == Walked::On),
+                Walked::End(_) => return (whole == Walked::End(at + 1)).then_some(whole).unwrap(),
+                Walked::Unclear(_) => return (whole == Walked::Unclear(at)).then_some(whole).unwrap(),
+            }
+        }
+        whole
+    }
+
+    #[test]
+    fn h004_chunks() {
+        assert_eq!(chunks(b"3\r\nabc\r\n0\r\n\r\nGET"), Walked::End(13));
+        assert_eq!(chunks(b"3;a=b\r\nabc\r\n00\r\nX: y\r\n\r\n"), Walked::End(26));
+        assert_eq!(chunks(b"3\r\nab"), Walked::On);
+        for body in [
+            "FFFFFFFFFFFFFFFFF\r\n", "\r\n", "-1\r\n", "3\nabc\n", "3\r\nabcd\r\n", "3\r\nabc0\r\n\r\n", "g\r\n", " 3\r\n", "3 \r\n", "0\r\n\n", "0\r\nX: y\n\r\n", "0x3\r\n",
+        ] {
+            assert!(matches!(chunks(body.as_bytes()), Walked::Unclear(_)), "{body:?}");
+        }
+        let long = format!("1;{}\r\n", "a".repeat(1 << 20));
+        assert!(matches!(Chunks::default().walk(long.as_bytes()), Walked::Unclear(_)));
+        let many = "1;\r\na\r\n".repeat(100_000);
+        assert!(matches!(Chunks::default().walk(many.as_bytes()), Walked::Unclear(_)));
+    }
+}

@@ -1,0 +1,42 @@
+//! The gate: stands before a web site, lets people pass and contains crawlers.
+//!
+//! A request comes in through a [`listen`]er and its guard, is served by `serve`: refused where it can be read in two ways, decided about
+//! by `gate` (which asks the policy of `core`), and then passed on by `proxy`, or answered with a page of [`challenge`]. What happened
+//! goes into the `log`, and from there `learn` judges sources and writes to the knowledge base, off the path of requests.
+
+mod admin;
+mod base;
+mod body;
+pub mod challenge;
+mod clock;
+mod config;
+mod defence;
+mod forward_auth;
+mod framing;
+mod gate;
+mod guard;
+pub mod head;
+mod host;
+mod learn;
+mod listen;
+mod log;
+mod metrics;
+mod own;
+mod proxy;
+mod proxy_protocol;
+mod rules;
+mod serve;
+mod spelling;
+mod start;
+mod trust;
+mod tunnel;
+mod upstream;
+mod worker;
+
+pub use config::Setup;
+pub use learn::History;
+pub use learn::Learner;
+pub use start::Load;
+pub use start::Loaded;
+pub use start::check;
+pub use start::run;

@@ -1,0 +1,188 @@
+//! The access log: one JSON line per request, which `analyze` reads back and the gate learns from.
+
+use std::io::Write;
+use std::net::IpAddr;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::mpsc::SyncSender;
+use std::time::Instant;
+
+use cattlegrid_core::policy::Decision;
+use hyper::Method;
+use hyper::Uri;
+use hyper::header::HeaderValue;
+
+use crate::metrics::Metrics;
+
+/// Lines are handed over when so many bytes have gathered, or at the next tick.
+const BLOCK_BYTES: usize = 64 * 1024;
+/// Bytes of one value that are written: an agent of megabytes is still one line.
+const VALUE_MAX: usize = 8 * 1024;
+
+/// What one request was, for its line.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) time_ms: u64,
+    pub(crate) started: Instant,
+    pub(crate) client: Option<IpAddr>,
+    pub(crate) method: Method,
+    pub(crate) host: String,
+    pub(crate) target: Target,
+    pub(crate) referrer: Option<HeaderValue>,
+    pub(crate) agent: Option<HeaderValue>,
+    /// Not told, none sent, or its hash.
+    pub(crate) session: Option<Option<u64>>,
+    pub(crate) status: u16,
+    pub(crate) bytes: u64,
+    pub(crate) outcome: Outcome,
+    pub(crate) would: Option<Decision>,
+    pub(crate) reason: &'static str,
+    pub(crate) entry: Option<u64>,
+    pub(crate) clearance: Option<u64>,
+    /// The client has not got all of the answer.
+    pub(crate) is_cut: bool,
+}
+
+/// What was asked for.
+#[derive(Debug)]
+pub(crate) enum Target {
+    Uri(Uri),
+    Text(String),
+}
+
+impl Target {
+    fn as_str(&self) -> &str {
+        match self {
+            Target::Uri(uri) => uri.path_and_query().map_or("/", |target| target.as_str()),
+            Target::Text(text) => text,
+        }
+    }
+}
+
+/// Who answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The gate: one of its own pages.
+    Own,
+    /// The site, or the gate by this decision.
+    Decided(Decision),
+}
+
+impl Outcome {
+    fn name(self) -> &'static str {
+        match self {
+            Outcome::Own => "own",
+            Outcome::Decided(decision) => decision.name(),
+        }
+    }
+}
+
+/// Lines of one worker, on their way to the log.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    gathered: Mutex<Vec<u8>>,
+    to_log: SyncSender<Vec<u8>>,
+}
+
+impl Lines {
+    pub(crate) fn new(to_log: SyncSender<Vec<u8>>) -> Lines {
+        Lines {
+            gathered: Mutex::default(),
+            to_log,
+        }
+    }
+
+    /// Adds a line.
+    pub(crate) fn add(&self, entry: &Entry, metrics: &Metrics) {
+        let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+        write(entry, &mut gathered);
+        if gathered.len() >= BLOCK_BYTES {
+            self.hand_over(std::mem::take(&mut *gathered), metrics);
+        }
+    }
+
+    /// Hands over what has gathered: the log is never much behind.
+    pub(crate) fn tick(&self, metrics: &Metrics) {
+        let gathered = std::mem::take(&mut *self.gathered.lock().unwrap_or_else(PoisonError::into_inner));
+        if !gathered.is_empty() {
+            self.hand_over(gathered, metrics);
+        }
+    }
+
+    /// A request never waits for the disk: lines that find no room are lost, and counted.
+    fn hand_over(&self, block: Vec<u8>, metrics: &Metrics) {
+        let lines = memchr::memchr_iter(b'\n', &block).count() as u64;
+        if self.to_log.try_send(block).is_err() {
+            metrics.log_lines_lost.inc_by(lines);
+        }
+    }
+}
+
+fn write(entry: &Entry, out: &mut Vec<u8>) {
+    // Writing into memory cannot fail.
+    let _ = write!(out, "{{\"time\":{}.{:03},\"source\":\"", entry.time_ms / 1000, entry.time_ms % 1000);
+    match entry.client {
+        Some(address) => drop(write!(out, "{address}")),
+        None => out.extend_from_slice(b"127.0.0.1"),
+    }
+    out.extend_from_slice(b"\",\"method\":\"");
+    text(entry.method.as_str().as_bytes(), out);
+    out.extend_from_slice(b"\",\"host\":\"");
+    text(entry.host.as_bytes(), out);
+    out.extend_from_slice(b"\",\"target\":\"");
+    text(entry.target.as_str().as_bytes(), out);
+    let _ = write!(out, "\",\"status\":{},\"bytes\":{}", entry.status, entry.bytes);
+    value("referrer", entry.referrer.as_ref(), out);
+    value("agent", entry.agent.as_ref(), out);
+    match entry.session {
+        None => {}
+        Some(None) => out.extend_from_slice(b",\"session\":\"\""),
+        Some(Some(hash)) => drop(write!(out, ",\"session\":\"{hash:016x}\"")),
+    }
+    let us = entry.started.elapsed().as_micros();
+    let _ = write!(out, ",\"duration\":{}.{:06}", us / 1_000_000, us % 1_000_000);
+    let _ = write!(out, ",\"decision\":\"{}\",\"reason\":\"{}\"", entry.outcome.name(), entry.reason);
+    if let Some(would) = entry.would {
+        let _ = write!(out, ",\"would\":\"{}\"", would.name());
+    }
+    if let Some(number) = entry.entry {
+        let _ = write!(out, ",\"entry\":{number}");
+    }
+    if let Some(clearance) = entry.clearance {
+        let _ = write!(out, ",\"clearance\":\"{clearance:016x}\"");
+    }
+    if entry.is_cut {
+        out.extend_from_slice(b",\"cut\":true");
+    }
+    out.extend_from_slice(b"}\n");
+}
+
+fn value(name: &str, value: Option<&HeaderValue>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":\"");
+    if let Some(value) = value {
+        text(value.as_bytes(), out);
+    }
+    out.push(b'"');
+}
+
+/// Writes text inside quotes. Bytes that are no UTF-8 become the letters that Latin-1 has for them, so that each line is sound.
+fn text(bytes: &[u8], out: &mut Vec<u8>) {
+    let bytes = &bytes[..bytes.len().min(VALUE_MAX)];
+    for part in bytes.utf8_chunks() {
+        let mut rest = part.valid().as_bytes();
+        while let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f | 0x7f)) {
+            out.extend_from_slice(&rest[..at]);
+            let _ = match rest[at] {
+                byte @ (b'"' | b'\\') => out.write_all(&[b'\\', byte]),
+                byte => write!(out, "\\u{byte:04x}"),
+            };
+            rest = &rest[at + 1..];
+        }
+        out.extend_from_slice(rest);
+        for byte in part.invalid() {
+            let _ = write!(out, "\\u{byte:04x}");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The owner's rules: what happens to paths, methods, agents, networks and headers before anything else is looked at.
+
+use cattlegrid_core::networks::network;
+use cattlegrid_core::policy::Decision;
+use cattlegrid_core::request::Source;
+use hyper::HeaderMap;
+use hyper::Method;
+use hyper::header::HeaderName;
+use ipnet::IpNet;
+use regex::bytes::Regex;
+use regex::bytes::RegexBuilder;
+use serde::Deserialize;
+
+use crate::defence::Defence;
+use crate::defence::Defences;
+use crate::spelling;
+
+/// A rule as the file has it. All its conditions must hold.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RuleOptions {
+    /// Exactly this path, or with `*` at the end all that begin so.
+    path: Option<String>,
+    /// Paths in which this pattern is found.
+    pattern: Option<String>,
+    methods: Vec<String>,
+    /// A pattern found in the user agent.
+    agent: Option<String>,
+    networks: Vec<String>,
+    /// A header with a value.
+    header: Option<HeaderOptions>,
+    action: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeaderOptions {
+    name: String,
+    value: String,
+}
+
+#[derive(Debug)]
+struct Rule {
+    path: Option<PathRule>,
+    pattern: Option<Regex>,
+    methods: Vec<Method>,
+    agent: Option<Regex>,
+    networks: Vec<IpNet>,
+    header: Option<(HeaderName, Vec<u8>)>,
+    decision: Decision,
+}
+
+#[derive(Debug)]
+enum PathRule {
+    Exactly(String),
+    Begins(String),
+}
+
+/// Paths that pass whoever asks: what robots and programs are meant to fetch.
+const PASSED: [&str; 12] = [
+    "/robots.txt",
+    "/.well-known/*",
+    "/favicon.ico",
+    "/sitemap.xml",
+    "/feed",
+    "/feed/",
+    "/feed.xml",
+    "/rss",
+    "/rss/",
+    "/rss.xml",
+    "/atom.xml",
+    "/index.xml",
+];
+
+/// Memory for one compiled pattern: large ones are refused when the file is read.
+const PATTERN_BYTES_MAX: usize = 1 << 20;
+const PATTERN_LENGTH_MAX: usize = 4096;
+const RULES_MAX: usize = 10_000;
+
+/// What a rule looks at.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    /// The path as sent, without query.
+    pub path: &'a str,
+    /// The method.
+    pub method: &'a Method,
+    /// All headers.
+    pub headers: &'a HeaderMap,
+    /// Who asks.
+    pub source: Source,
+}
+
+/// All rules, in the order of the file. The first that fits decides.
+#[derive(Debug)]
+pub struct Rules {
+    rules: Vec<Rule>,
+    has_defaults: bool,
+}
+
+impl Rules {
+    /// No rules yet, but for the shipped ones, which come last.
+    pub(crate) fn new(has_defaults: bool) -> Rules {
+        Rules {
+            rules: Vec::new(),
+            has_defaults,
+        }
+    }
+
+    /// Adds a rule behind the others.
+    pub(crate) fn add(&mut self, options: RuleOptions) -> Result<(), String> {
+        if self.rules.len() == RULES_MAX {
+            return Err(format!("more than {RULES_MAX} rules"));
+        }
+        let decision = match options.action.as_deref() {
+            Some("pass") => Decision::Pass,
+            Some("throttle") => Decision::Throttle,
+            Some("challenge") => Decision::Challenge,
+            Some("block") => Decision::Block,
+            Some(other) => {
+                return Err(format!("action = '{other}' is none of pass, throttle, challenge, block"));
+            }
+            None => return Err("a rule needs an action: pass, throttle, challenge or block".to_owned()),
+        };
+        let path = options.path.map(path_rule).transpose()?;
+        let mut methods = Vec::new();
+        for method in &options.methods {
+            methods.push(Method::from_bytes(method.as_bytes()).map_err(|_| format!("'{method}' is no method"))?);
+        }
+        let networks: Result<Vec<IpNet>, String> = options.networks.iter().map(|text| network(text)).collect();
+        let header = options
+            .header
+            .map(|header| {
+                HeaderName::from_bytes(header.name.as_bytes())
+                    .map(|name| (name, header.value.into_bytes()))
+                    .map_err(|_| format!("'{}' is no header", header.name))
+            })
+            .transpose()?;
+        let rule = Rule {
+            path,
+            pattern: options.pattern.map(|text| pattern(&text)).transpose()?,
+            methods,
+            agent: options.agent.map(|text| pattern(&text)).transpose()?,
+            networks: networks?,
+            header,
+            decision,
+        };
+        let says_something = rule.path.is_some()
+            || rule.pattern.is_some()
+            || rule.agent.is_some()
+            || rule.header.is_some()
+            || !rule.methods.is_empty()
+            || !rule.networks.is_empty();
+        if !says_something {
+            return Err("a rule without path, pattern, methods, agent, networks or header would hold for everything".to_owned());
+        }
+        self.rules.push(rule);
+        Ok(())
+    }
+
+    /// What the rules say about a request.
+    ///
+    /// A path that can be read in several ways gets the strictest of what its readings get: a rule that lets pass must hold for all of
+    /// them, one that stops for a single one.
+    pub fn decide(&self, subject: &Subject<'_>, defences: &Defences) -> Option<Decision> {
+        let readings = match defences.has(Defence::Spellings) {
+            true => spelling::readings(subject.path),
+            false => vec![subject.path.into()],
+        };
+        let found = readings.iter().map(|path| self.of_reading(path, subject, defences));
+        // No rule at all lies between passing and stopping.
+        let strictness = |decision: &Option<Decision>| match decision {
+            Some(Decision::Pass) => 0,
+            None => 1,
+            Some(Decision::Throttle) => 2,
+            Some(Decision::Challenge) => 3,
+            Some(Decision::Block) => 4,
+        };
+        found.max_by_key(strictness).flatten()
+    }
+
+    fn of_reading(&self, path: &str, subject: &Subject<'_>, defences: &Defences) -> Option<Decision> {
+        let rule = self.rules.iter().find(|rule| rule.holds(path, subject, defences));
+        if let Some(rule) = rule {
+            return Some(rule.decision);
+        }
+        let passes = |known: &&str| match known.strip_suffix('*') {
+            Some(start) => path.starts_with(start),
+            None => path == **known,
+        };
+        (self.has_defaults && PASSED.iter().any(|known| passes(&known))).then_some(Decision::Pass)
+    }
+}
+
+fn path_rule(text: String) -> Result<PathRule, String> {
+    if !text.starts_with('/') {
+        return Err(format!("path = '{text}' must begin with '/'"));
+    }
+    Ok(match text.strip_suffix('*') {
+        Some(start) => PathRule::Begins(start.to_owned()),
+        None => PathRule::Exactly(text),
+    })
+}
+
+fn pattern(text: &str) -> Result<Regex, String> {
+    if text.len() > PATTERN_LENGTH_MAX {
+        return Err(format!("a pattern of {} bytes; at most {PATTERN_LENGTH_MAX} are taken", text.len()));
+    }
+    RegexBuilder::new(text)
+        .size_limit(PATTERN_BYTES_MAX)
+        .dfa_size_limit(PATTERN_BYTES_MAX)
+        .nest_limit(50)
+        .build()
+        .map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => format!("the pattern '{}' is too large when compiled", text.chars().take(60).collect::<String>()),
+            error => error.to_string(),
+        })
+}
+
+impl Rule {
+    fn holds(&self, path: &str, subject: &Subject<'_>, defences: &Defences) -> bool {
+        self.holds_for_path(path)
+            && (self.methods.is_empty() || self.methods.contains(subject.method))
+            && self.agent.as_ref().is_none_or(|agent| has_agent(agent, subject.headers))
+            && (self.networks.is_empty() || self.holds_for_network(subject.source))
+            && self.header.as_ref().is_none_or(|(name, value)| has_value(subject.headers, name, value, defences))
+    }
+
+    fn holds_for_path(&self, path: &str) -> bool {
+        let is_path = match &self.path {
+            None => true,
+            Some(PathRule::Exactly(exactly)) => path == exactly,
+            Some(PathRule::Begins(start)) => path.starts_with(start.as_str()),
+        };
+        is_path && self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(path.as_bytes()))
+    }
+
+    fn holds_for_network(&self, source: Source) -> bool {
+        let of_source = cattlegrid_core::networks::network_of(source);
+        of_source.is_some_and(|of_source| self.networks.iter().any(|network| network.contains(&of_source)))
+    }
+}
+
+/// A pattern without any agent header is compared with nothing at all, so that `^$` finds those who send none.
+fn has_agent(agent: &Regex, headers: &HeaderMap) -> bool {
+    let mut sent = headers.get_all(hyper::header::USER_AGENT).iter().peekable();
+    match sent.peek() {
+        None => agent.is_match(b""),
+        Some(_) => sent.any(|value| agent.is_match(value.as_bytes())),
+    }
+}
+
+/// True where one of the values of a header is this one, however they are sent: in several headers or in a list.
+fn has_value(headers: &HeaderMap, name: &HeaderName, wanted: &[u8], defences: &Defences) -> bool {
+    let values = headers.get_all(name);
+    if !defences.has(Defence::EachValue) {
+        return values.iter().next().is_some_and(|value| value.as_bytes() == wanted);
+    }
+    values
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .any(|value| value.trim_ascii().eq_ignore_ascii_case(wanted))
+        || values.iter().any(|value| value.as_bytes() == wanted)
+}

@@ -1,0 +1,274 @@
+//! Answers one request: refuse what is in doubt, decide, then pass it on or answer it.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use cattlegrid_core::policy::Decision;
+use futures_util::FutureExt;
+use hyper::HeaderMap;
+use hyper::Method;
+use hyper::Request;
+use hyper::Response;
+use hyper::StatusCode;
+use hyper::Version;
+use hyper::body::Incoming;
+use hyper::header;
+use hyper::header::HeaderName;
+use hyper::header::HeaderValue;
+
+use crate::body::Body;
+use crate::challenge::Language;
+use crate::challenge::Page;
+use crate::challenge::Reader;
+use crate::config::Role;
+use crate::defence::Defence;
+use crate::forward_auth;
+use crate::framing;
+use crate::framing::Doubt;
+use crate::gate::Facts;
+use crate::gate::Judged;
+use crate::gate::Live;
+use crate::guard::Upgrading;
+use crate::log::Entry;
+use crate::log::Outcome;
+use crate::log::Target;
+use crate::own;
+use crate::proxy;
+use crate::trust::Peer;
+use crate::worker::Worker;
+
+/// One connection of a client.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) worker: Arc<Worker>,
+    pub(crate) peer: Peer,
+    pub(crate) is_tls: bool,
+    pub(crate) role: Role,
+    pub(crate) upgrading: Arc<Upgrading>,
+}
+
+/// Seconds after which who was throttled may come again.
+const RETRY_AFTER_S: u32 = 60;
+
+/// Answers a request; an error of our own on the way becomes a challenge, never a pass.
+pub(crate) async fn serve(connection: Arc<Connection>, request: Request<Incoming>) -> Response<Body> {
+    let live = connection.worker.gate.live.load_full();
+    let catches = live.setup.defences.has(Defence::Panic);
+    let version = request.version();
+    let answering = answer(Arc::clone(&connection), live, request);
+    let response = match catches {
+        true => AssertUnwindSafe(answering).catch_unwind().await,
+        false => Ok(answering.await),
+    };
+    let mut response = response.unwrap_or_else(|_| {
+        connection.worker.gate.metrics.panics.inc();
+        let live = connection.worker.gate.live.load();
+        page(live.pages.challenge_needed())
+    });
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        connection.upgrading.refuse();
+    }
+    if response.status() == StatusCode::BAD_REQUEST && version < Version::HTTP_2 {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+async fn answer(connection: Arc<Connection>, live: Arc<Live>, request: Request<Incoming>) -> Response<Body> {
+    let gate = &connection.worker.gate;
+    #[cfg(debug_assertions)]
+    if request.headers().contains_key("x-test-panic") {
+        panic!("a test wants to see what happens");
+    }
+    let host = match framing::check(&request, &live.setup.defences) {
+        Ok(host) => host,
+        Err(doubt) => {
+            gate.metrics.refused.get_or_create(&[("reason", doubt.name())]).inc();
+            return refuse(doubt);
+        }
+    };
+    match connection.role {
+        Role::Proxy => proxied(connection, live, request, host).await,
+        Role::ForwardAuth | Role::Envoy => forward_auth::answer(&connection, &live, request, host).await,
+    }
+}
+
+async fn proxied(connection: Arc<Connection>, live: Arc<Live>, request: Request<Incoming>, host: String) -> Response<Body> {
+    let gate = &connection.worker.gate;
+    let Some(site) = live.setup.site(&host) else {
+        return plain(StatusCode::MISDIRECTED_REQUEST, "no site of this name is served here\n");
+    };
+    let is_trusted = live.setup.trust.trusts(connection.peer) || !live.setup.defences.has(Defence::Trust);
+    let headers = request.headers();
+    let facts = Facts {
+        client: live.setup.client(connection.peer, headers),
+        host: &host,
+        method: request.method(),
+        target: request.uri().path_and_query().map_or("/", |target| target.as_str()),
+        headers,
+        is_secure: connection.is_tls || is_trusted && says_https(headers),
+        is_counted: true,
+    };
+    let mut entry = entry(&connection, &live, &facts, Target::Uri(request.uri().clone()));
+    if let Some(name) = facts.path().strip_prefix(live.setup.prefix.as_str()) {
+        let name = name.to_owned();
+        let asking = own::Asking {
+            host: &host,
+            client: facts.client,
+            is_secure: facts.is_secure,
+        };
+        return own::answer(&connection, &live, request, asking, &name, entry).await;
+    }
+    let judged = gate.judge(&live, &facts);
+    note(&mut entry, &judged);
+    // An upgrade is a request like any other.
+    let is_open = framing::websocket(&request) && !live.setup.defences.has(Defence::Upgrade);
+    if judged.done != Decision::Pass && !is_open {
+        let response = contain(&connection, &live, &facts, &judged);
+        return logged(&connection, entry, response);
+    }
+    let client = facts.client;
+    let is_secure = facts.is_secure;
+    proxy::pass(connection, live, request, proxy::Passing { site, host, client, is_secure, is_trusted }, entry).await
+}
+
+/// What a request was, for the log.
+pub(crate) fn entry(connection: &Connection, live: &Live, facts: &Facts<'_>, target: Target) -> Entry {
+    let gate = &connection.worker.gate;
+    Entry {
+        time_ms: gate.clock.now_ms(),
+        started: Instant::now(),
+        client: facts.client,
+        method: facts.method.clone(),
+        host: facts.host.to_owned(),
+        target,
+        referrer: facts.headers.get(header::REFERER).cloned(),
+        agent: facts.headers.get(header::USER_AGENT).cloned(),
+        session: gate.session(live, facts),
+        status: 0,
+        bytes: 0,
+        outcome: Outcome::Own,
+        would: None,
+        reason: "own",
+        entry: None,
+        clearance: None,
+        is_cut: false,
+    }
+}
+
+/// Writes down what was decided.
+pub(crate) fn note(entry: &mut Entry, judged: &Judged) {
+    entry.outcome = Outcome::Decided(judged.done);
+    entry.would = (judged.done != judged.decided.decision).then_some(judged.decided.decision);
+    entry.reason = judged.decided.reason.name();
+    entry.entry = judged.decided.entry;
+    entry.clearance = judged.clearance.as_ref().map(|clearance| clearance.id);
+}
+
+/// The answer of the gate itself to a request that does not pass.
+pub(crate) fn contain(connection: &Connection, live: &Live, facts: &Facts<'_>, judged: &Judged) -> Response<Body> {
+    let gate = &connection.worker.gate;
+    let reader = reader(facts);
+    match judged.done {
+        Decision::Block => {
+            let incident = match judged.decided.entry {
+                Some(entry) => format!("#{entry}"),
+                None => judged.decided.reason.name().to_owned(),
+            };
+            page(live.pages.block(reader, &incident))
+        }
+        Decision::Throttle => page(live.pages.throttle(reader, RETRY_AFTER_S)),
+        Decision::Challenge | Decision::Pass => match reader {
+            Reader::Machine => page(live.pages.challenge_needed()),
+            Reader::Page(_) => {
+                gate.metrics.challenges.inc();
+                let visitor = facts.visitor();
+                let bits = gate.bits(live, visitor.source);
+                let puzzle = gate.challenger.mint(&visitor, facts.target.as_bytes(), bits, facts.cookies(), gate.moment());
+                let mut response = page(live.pages.challenge(reader, &puzzle));
+                add_cookie(&mut response, puzzle.set_cookie.as_deref());
+                response
+            }
+        },
+    }
+}
+
+/// Who reads an answer: a person who loads a page, or a program.
+pub(crate) fn reader(facts: &Facts<'_>) -> Reader {
+    let headers = facts.headers;
+    let is = |name: &str, value: &[u8]| headers.get(name).is_some_and(|sent| sent.as_bytes() == value);
+    let accepts_pages = headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .any(|value| memchr::memmem::find(value.as_bytes(), b"text/html").is_some());
+    let is_load = *facts.method == Method::GET
+        && accepts_pages
+        && headers.get("sec-fetch-dest").is_none_or(|sent| matches!(sent.as_bytes(), b"document" | b"iframe" | b"frame"))
+        && !is("hx-request", b"true")
+        && !is("x-requested-with", b"XMLHttpRequest");
+    // Who sends no Accept at all still gets a page where a page was asked for: old programs that people use do that.
+    let is_bare = *facts.method == Method::GET
+        && !headers.contains_key(header::ACCEPT)
+        && cattlegrid_core::profile::is_page(b"GET", facts.target.as_bytes());
+    match is_load || is_bare {
+        true => {
+            let accepted = headers.get(header::ACCEPT_LANGUAGE).map_or(&b""[..], HeaderValue::as_bytes);
+            Reader::Page(Language::accepted(accepted).unwrap_or_default())
+        }
+        false => Reader::Machine,
+    }
+}
+
+/// True where a proxy says that its client came by TLS.
+pub(crate) fn says_https(headers: &HeaderMap) -> bool {
+    headers.get("x-forwarded-proto").is_some_and(|proto| proto.as_bytes().eq_ignore_ascii_case(b"https"))
+}
+
+/// Writes down an answer that is whole.
+pub(crate) fn logged(connection: &Connection, mut entry: Entry, response: Response<Body>) -> Response<Body> {
+    entry.status = response.status().as_u16();
+    entry.bytes = http_body::Body::size_hint(response.body()).exact().unwrap_or(0);
+    connection.worker.log(&entry);
+    response
+}
+
+/// A page of ours as an answer.
+pub(crate) fn page(page: Page) -> Response<Body> {
+    let mut response = Response::new(Body::from(page.body));
+    *response.status_mut() = StatusCode::from_u16(page.status).unwrap_or(StatusCode::FORBIDDEN);
+    for (name, value) in page.headers {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().append(HeaderName::from_static(name), value);
+        }
+    }
+    response
+}
+
+pub(crate) fn add_cookie(response: &mut Response<Body>, cookie: Option<&str>) {
+    if let Some(cookie) = cookie.and_then(|cookie| HeaderValue::from_str(cookie).ok()) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+}
+
+/// A short text as an answer.
+pub(crate) fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::Full(text.as_bytes().into()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+fn refuse(doubt: Doubt) -> Response<Body> {
+    match doubt {
+        Doubt::Length => plain(StatusCode::BAD_REQUEST, "the length of this request can be read in two ways\n"),
+        Doubt::Host => plain(StatusCode::BAD_REQUEST, "this request names no host, or no sound one\n"),
+        Doubt::Target => plain(StatusCode::BAD_REQUEST, "this request names no path\n"),
+        Doubt::Method => plain(StatusCode::METHOD_NOT_ALLOWED, "this method is not served here\n"),
+        Doubt::Expectation => plain(StatusCode::EXPECTATION_FAILED, "what this request expects is not known here\n"),
+        Doubt::HeadSize => plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head of this request is too large\n"),
+    }
+}

@@ -1,0 +1,121 @@
+//! The paths that one request target may mean: servers disagree on what they decode, and a rule must hold for each way to read it.
+
+use std::borrow::Cow;
+
+/// Every way in which a site may read a path. The first is the one most servers take.
+///
+/// A plain path has one reading. Others get two more: one as nginx reads it (everything decoded, slashes joined, dots followed), one as
+/// servers of Java programs and Windows do (parameters of segments dropped, backslashes are slashes).
+pub(crate) fn readings(path: &str) -> Vec<Cow<'_, str>> {
+    if is_plain(path) {
+        return vec![Cow::Borrowed(path)];
+    }
+    let standard = follow_dots(&decode(path, is_unreserved), Slashes::Keep);
+    let decoded = decode(path, |_| true);
+    let joined = follow_dots(&decoded, Slashes::Join);
+    let bare: String = decoded
+        .replace('\\', "/")
+        .split('/')
+        .map(|segment| segment.split(';').next().unwrap_or(""))
+        .collect::<Vec<&str>>()
+        .join("/");
+    let loose = follow_dots(&bare, Slashes::Join);
+    // What a server decodes once more after a first one.
+    let twice = follow_dots(&decode(&decoded, |_| true), Slashes::Join);
+    let mut readings: Vec<Cow<'_, str>> = Vec::new();
+    for reading in [standard, joined, loose, twice] {
+        if !readings.contains(&Cow::Borrowed(reading.as_str())) {
+            readings.push(Cow::Owned(reading));
+        }
+    }
+    readings
+}
+
+/// True where all servers read the same.
+fn is_plain(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    !bytes.iter().any(|byte| matches!(byte, b'%' | b'\\' | b';'))
+        && !bytes.windows(2).any(|two| matches!(two, b"//" | b"/."))
+}
+
+/// Unreserved characters are the same with and without percent signs (RFC 3986, 2.3).
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+}
+
+/// Decodes percent signs of chosen bytes.
+fn decode(path: &str, chosen: impl Fn(u8) -> bool) -> String {
+    let bytes = path.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let digits = bytes.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
+        let value = digits
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match value {
+            Some(value) if chosen(value) => {
+                out.push(value);
+                at += 3;
+            }
+            _ => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Slashes {
+    Keep,
+    Join,
+}
+
+/// Follows `.` and `..`, and joins slashes where asked to.
+fn follow_dots(path: &str, slashes: Slashes) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut segments = path.split('/').skip(1).peekable();
+    while let Some(segment) = segments.next() {
+        let is_last = segments.peek().is_none();
+        match segment {
+            "" if slashes == Slashes::Join && !is_last => {}
+            "." | ".." => {
+                if segment == ".." {
+                    kept.pop();
+                }
+                if is_last {
+                    kept.push("");
+                }
+            }
+            segment => kept.push(segment),
+        }
+    }
+    format!("/{}", kept.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_a_path_has_it_among_its_readings() {
+        for path in [
+            "/admin", "//admin", "/./admin", "/x/../admin", "/%61dmin", "/x/..;/admin", "/..%2fadmin",
+            "/public/..%2fadmin", "/\\admin", "/%2561dmin", "/x/%2e%2e/admin", "/;/admin", "/admin;x=1",
+        ] {
+            assert!(readings(path).iter().any(|reading| reading == "/admin"), "{path}: {:?}", readings(path));
+        }
+        for path in ["/admin/.", "/admin/", "/admin%2f"] {
+            assert!(readings(path).iter().any(|reading| reading == "/admin/"), "{path}: {:?}", readings(path));
+        }
+    }
+
+    #[test]
+    fn a_plain_path_is_read_in_one_way() {
+        assert_eq!(readings("/a/b.html"), ["/a/b.html"]);
+        assert_eq!(readings("/"), ["/"]);
+        assert_eq!(readings("/a%20b"), ["/a%20b", "/a b"]);
+    }
+}

@@ -1,0 +1,146 @@
+//! Who a client is: the address that connected, or what a trusted proxy says of it.
+
+use std::net::IpAddr;
+
+use cattlegrid_core::proxies::Proxies;
+use cattlegrid_core::request::Source;
+use hyper::HeaderMap;
+use hyper::header::FORWARDED;
+use hyper::header::HeaderName;
+
+/// The header that proxies append the address of their client to.
+pub(crate) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// Bytes of a chain of addresses that are read, from its end: no honest one is longer.
+const CHAIN_MAX: usize = 4096;
+
+/// Whose word about a client is taken.
+#[derive(Debug, Default)]
+pub struct Trust {
+    proxies: Proxies,
+    has_proxies: bool,
+    /// Whoever reaches the socket file is trusted: its folder says who can.
+    unix: bool,
+    everybody: bool,
+}
+
+/// Who connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// From an address.
+    Address(IpAddr),
+    /// Through a socket file.
+    Unix,
+}
+
+impl Trust {
+    /// Trusts these networks, single addresses, and `unix` for sockets in the file system.
+    pub(crate) fn new(names: &[String], everybody: bool, is_needed: bool) -> Result<Trust, String> {
+        let unix = names.iter().any(|name| name == "unix");
+        let networks: Vec<String> = names.iter().filter(|name| *name != "unix").cloned().collect();
+        if everybody {
+            // The networks do not matter any more, but must still be sound.
+            let sound: Vec<String> = networks
+                .into_iter()
+                .filter(|name| !matches!(name.as_str(), "0.0.0.0/0" | "::/0"))
+                .collect();
+            Proxies::new(&sound)?;
+            return Ok(Trust {
+                unix: true,
+                everybody,
+                ..Trust::default()
+            });
+        }
+        if is_needed && names.is_empty() {
+            return Err("a forward_auth listener believes what the asking server says of its clients: name it in trusted_proxies, like [\"127.0.0.1\"] or [\"unix\"]".to_owned());
+        }
+        let proxies = Proxies::new(&networks).map_err(|error| {
+            format!("{error} (trust_everybody = true if nobody but your proxies can reach the gate)")
+        })?;
+        Ok(Trust {
+            proxies,
+            has_proxies: !networks.is_empty(),
+            unix,
+            everybody,
+        })
+    }
+
+    /// True where this peer's word is taken.
+    pub fn trusts(&self, peer: Peer) -> bool {
+        self.everybody
+            || match peer {
+                Peer::Unix => self.unix,
+                Peer::Address(address) => self.has_proxies && self.proxies.trusts(address),
+            }
+    }
+
+    /// The client behind a peer: its own address, or the last one of the chain that no trusted proxy has.
+    pub fn client(&self, peer: Peer, headers: &HeaderMap) -> Option<IpAddr> {
+        let own = match peer {
+            Peer::Address(address) => Some(address.to_canonical()),
+            Peer::Unix => None,
+        };
+        if !self.trusts(peer) {
+            return own;
+        }
+        let Some(chain) = chain(headers) else { return own };
+        let told = self.proxies.nearest_stranger(&chain);
+        told.map(|(_, address)| address).or(own)
+    }
+}
+
+/// The chain of addresses that proxies wrote, as one list; `X-Forwarded-For` before `Forwarded`.
+fn chain(headers: &HeaderMap) -> Option<Vec<u8>> {
+    let mut chain: Vec<u8> = Vec::new();
+    for value in headers.get_all(X_FORWARDED_FOR) {
+        if !chain.is_empty() {
+            chain.push(b',');
+        }
+        chain.extend_from_slice(value.as_bytes());
+    }
+    if chain.is_empty() {
+        for value in headers.get_all(FORWARDED) {
+            for element in value.as_bytes().split(|byte| *byte == b',') {
+                if let Some(client) = forwarded_for(element) {
+                    if !chain.is_empty() {
+                        chain.push(b',');
+                    }
+                    chain.extend_from_slice(client);
+                }
+            }
+        }
+    }
+    if chain.len() > CHAIN_MAX {
+        chain.drain(..chain.len() - CHAIN_MAX);
+        // The first element may have been cut: what is no address ends the walk.
+    }
+    (!chain.is_empty()).then_some(chain)
+}
+
+/// The `for=` of one element of a `Forwarded` header, without quotes.
+fn forwarded_for(element: &[u8]) -> Option<&[u8]> {
+    element.split(|byte| *byte == b';').find_map(|pair| {
+        let pair = pair.trim_ascii();
+        let (name, value) = pair.split_at_checked(4)?;
+        if !name.eq_ignore_ascii_case(b"for=") {
+            return None;
+        }
+        let value = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
+        Some(value)
+    })
+}
+
+/// Whoever the headers name, for tests that want to see what a trusting gate would do.
+#[cfg(debug_assertions)]
+pub(crate) fn believing(headers: &HeaderMap) -> Option<IpAddr> {
+    let chain = chain(headers).or_else(|| headers.get("x-real-ip").map(|value| value.as_bytes().to_vec()))?;
+    let first = chain.split(|byte| *byte == b',').next()?;
+    std::str::from_utf8(first.trim_ascii()).ok()?.parse().ok()
+}
+
+/// The source that an address is.
+pub(crate) fn source(address: Option<IpAddr>) -> Source {
+    // Who comes through a socket file and tells no address is this machine.
+    let address = address.unwrap_or(IpAddr::from([127, 0, 0, 1]));
+    Source::of(address)
+}
