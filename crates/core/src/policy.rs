@@ -220,23 +220,50 @@ impl Policy {
             return by_entry(ruling, Reason::Entry);
         }
         // Counted whatever comes: who solves challenges is judged above the second limit like anybody else.
-        let pages = self.count(Tally::source(asked.source), asked);
         let allowed = ruling.filter(|ruling| ruling.action == Action::Allow);
-        let is_over_cap = allowed.is_some_and(|ruling| ruling.cap > 0 && pages > ruling.cap);
-        let decided = match allowed {
-            Some(ruling) if !is_over_cap => by_entry(ruling, Reason::Entry),
-            _ if self.is_cleared(asked) => Decided::by(Decision::Pass, Reason::Cleared),
-            _ => {
-                return Decided {
-                    is_over_cap,
-                    ..self.by_volume(asked, ruling, pages)
-                };
+        let Some(allowed) = allowed else {
+            return match self.is_cleared(asked) {
+                true => self.cleared(self.count(Tally::source(asked.source), asked)),
+                false => self.by_volume(asked, ruling, self.count_with_network(asked)),
+            };
+        };
+        let pages = self.count(Tally::source(asked.source), asked);
+        if allowed.cap == 0 || pages <= allowed.cap {
+            return Decided {
+                pages,
+                ..by_entry(allowed, Reason::Entry)
+            };
+        }
+        let decided = match self.is_cleared(asked) {
+            true => self.cleared(pages),
+            false => {
+                let network = asked.source.network().map(Tally::network);
+                let of_network = network.map_or(0, |network| self.count(network, asked));
+                self.by_volume(asked, ruling, [pages, of_network])
             }
         };
         Decided {
-            pages,
-            is_over_cap,
+            is_over_cap: true,
             ..decided
+        }
+    }
+
+    fn cleared(&self, pages: u32) -> Decided {
+        Decided {
+            pages,
+            ..Decided::by(Decision::Pass, Reason::Cleared)
+        }
+    }
+
+    /// Counts a request of a source, and of the network around it.
+    fn count_with_network(&self, asked: &Asked) -> [u32; 2] {
+        let source = Tally::source(asked.source);
+        match asked.source.network().map(Tally::network) {
+            Some(network) => {
+                self.counters
+                    .count_both([source, network], asked.time, u16::from(asked.is_page))
+            }
+            None => [self.count(source, asked), 0],
         }
     }
 
@@ -266,9 +293,12 @@ impl Policy {
     }
 
     /// An unknown source, by what it and those around it have asked for.
-    fn by_volume(&self, asked: &Asked, ruling: Option<Ruling>, pages: u32) -> Decided {
-        let network = asked.source.network().map(Tally::network);
-        let of_network = network.map_or(0, |network| self.count(network, asked));
+    fn by_volume(
+        &self,
+        asked: &Asked,
+        ruling: Option<Ruling>,
+        [pages, of_network]: [u32; 2],
+    ) -> Decided {
         let watched = ruling.filter(|ruling| ruling.action == Action::Watch);
         let of_group = watched.map_or(0, |ruling| self.count(Tally::entry(ruling.entry), asked));
         let limits = &self.limits;

@@ -219,31 +219,72 @@ impl Counters {
 
     /// Adds pages at a time, and gives all of the last day.
     pub fn count(&self, tally: Tally, time: u32, pages: u16) -> u32 {
-        let step = time / STEP;
         let key = self.key(tally);
         let mut rows = self.shards[key.shard].lock();
         let row = &mut rows[key.row];
-        let cell = match row.find(key.tag, key.check) {
+        let found = row.find(key.tag, key.check);
+        self.add(row, found, &key, tally, time, pages)
+    }
+
+    /// Adds pages to two tallies. No memory is fetched ahead over a lock, so both are taken before either row is looked at: one tally
+    /// after the other took a quarter longer.
+    pub fn count_both(&self, tallies: [Tally; 2], time: u32, pages: u16) -> [u32; 2] {
+        let keys = tallies.map(|tally| self.key(tally));
+        let [one, two] = &keys;
+        if one.shard == two.shard {
+            return tallies.map(|tally| self.count(tally, time, pages));
+        }
+        // Always the lower number first, so that no two threads wait for each other.
+        let mut low = self.shards[one.shard.min(two.shard)].lock();
+        let mut high = self.shards[one.shard.max(two.shard)].lock();
+        let (rows_one, rows_two) = match one.shard < two.shard {
+            true => (&mut low, &mut high),
+            false => (&mut high, &mut low),
+        };
+        let (row_one, row_two) = (&mut rows_one[one.row], &mut rows_two[two.row]);
+        let found_one = row_one.find(one.tag, one.check);
+        let found_two = row_two.find(two.tag, two.check);
+        [
+            self.add(row_one, found_one, one, tallies[0], time, pages),
+            self.add(row_two, found_two, two, tallies[1], time, pages),
+        ]
+    }
+
+    /// Adds pages to the cell that was found in a row, or to one that is made for them.
+    #[inline]
+    fn add(
+        &self,
+        row: &mut Row,
+        found: Option<usize>,
+        key: &Key,
+        tally: Tally,
+        time: u32,
+        pages: u16,
+    ) -> u32 {
+        let cell = match found {
             Some(at) => &mut row.cells[at],
             None if pages == 0 => return 0,
-            None => {
-                let at = row.least(step);
-                let is_lost = row.tags[at] != 0 && !row.cells[at].is_gone(step);
-                self.forgotten
-                    .fetch_add(u64::from(is_lost), Ordering::Relaxed);
-                row.tags[at] = key.tag;
-                row.cells[at] = Cell {
-                    step,
-                    check: key.check,
-                    pages: [0; STEPS],
-                };
-                &mut row.cells[at]
-            }
+            None => self.make(row, key, time / STEP),
         };
         cell.move_to(time, tally);
         let now = &mut cell.pages[cell.step as usize % STEPS];
         *now = now.saturating_add(pages);
         cell.counted(time, tally)
+    }
+
+    /// A new cell in the place of the one that says least.
+    fn make<'r>(&self, row: &'r mut Row, key: &Key, step: u32) -> &'r mut Cell {
+        let at = row.least(step);
+        let is_lost = row.tags[at] != 0 && !row.cells[at].is_gone(step);
+        self.forgotten
+            .fetch_add(u64::from(is_lost), Ordering::Relaxed);
+        row.tags[at] = key.tag;
+        row.cells[at] = Cell {
+            step,
+            check: key.check,
+            pages: [0; STEPS],
+        };
+        &mut row.cells[at]
     }
 
     /// Pages of the last day, without adding any.
