@@ -1,0 +1,3 @@
+//! The gate: a live request is let through, challenged or turned away.
+
+pub mod challenge;
