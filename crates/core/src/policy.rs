@@ -14,6 +14,8 @@ pub use standing::Action;
 pub use standing::Ruling;
 pub use standing::Standing;
 
+use std::sync::Arc;
+
 use crate::request::Source;
 
 /// What happens to a request.
@@ -75,6 +77,24 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All reasons, in the order of their numbers.
+    pub const ALL: [Reason; 14] = [
+        Reason::OwnersRule,
+        Reason::OwnersEntry,
+        Reason::SignedIn,
+        Reason::SignedInTooFast,
+        Reason::Proven,
+        Reason::Disproved,
+        Reason::Entry,
+        Reason::Cleared,
+        Reason::Suspicious,
+        Reason::ManyPages,
+        Reason::TooManyPages,
+        Reason::ManyPagesOfNetwork,
+        Reason::ManyPagesOfGroup,
+        Reason::FewPages,
+    ];
+
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -186,8 +206,8 @@ impl Decided {
 pub struct Policy {
     /// The limits.
     pub limits: Limits,
-    /// Pages of the last day.
-    pub counters: Counters,
+    /// Pages of the last day. They stay when limits change.
+    pub counters: Arc<Counters>,
 }
 
 impl Policy {
@@ -195,8 +215,13 @@ impl Policy {
     pub fn new(limits: Limits, sources_max: usize, seed: u64) -> Policy {
         Policy {
             limits,
-            counters: Counters::new(sources_max + sources_max * 3 / 5, seed),
+            counters: Arc::new(Policy::room(sources_max, seed)),
         }
+    }
+
+    /// Counters for so many sources and the networks around them.
+    pub fn room(sources_max: usize, seed: u64) -> Counters {
+        Counters::new(sources_max + sources_max * 3 / 5, seed)
     }
 
     /// Counts a request and decides about it.

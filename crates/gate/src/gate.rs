@@ -5,8 +5,10 @@ use std::hash::Hasher;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::mpsc::SyncSender;
 
 use arc_swap::ArcSwap;
+use cattlegrid_core::networks::network_of;
 use cattlegrid_core::policy::Asked;
 use cattlegrid_core::policy::Counters;
 use cattlegrid_core::policy::Decided;
@@ -18,6 +20,7 @@ use cattlegrid_core::policy::Tally;
 use cattlegrid_core::profile::Lens;
 use cattlegrid_core::profile::is_page;
 use cattlegrid_core::request::Source;
+use cattlegrid_store::Subject;
 use hyper::HeaderMap;
 use hyper::Method;
 use hyper::header::COOKIE;
@@ -35,7 +38,7 @@ use crate::clock::Clock;
 use crate::config::Mode;
 use crate::config::Setup;
 use crate::metrics::Metrics;
-use crate::rules::Subject;
+use crate::rules;
 use crate::trust;
 
 /// What a reload replaces.
@@ -68,6 +71,8 @@ pub struct Gate {
     pub challenger: Challenger,
     /// What the gate counts about itself.
     pub metrics: Metrics,
+    /// Allowed sources that passed their cap go here: their entries are taken back.
+    pub(crate) over_cap: SyncSender<Subject>,
     /// Connections of clients now.
     pub(crate) connections: AtomicUsize,
 }
@@ -134,7 +139,7 @@ impl Gate {
     /// Decides about a request.
     pub(crate) fn judge(&self, live: &Live, facts: &Facts<'_>) -> Judged {
         let visitor = facts.visitor();
-        let subject = Subject {
+        let subject = rules::Subject {
             path: facts.path(),
             method: facts.method,
             headers: facts.headers,
@@ -158,6 +163,10 @@ impl Gate {
             is_suspicious: false,
         };
         let decided = live.policy.decide(&asked, &self.standing.load());
+        if decided.is_over_cap && let Some(network) = network_of(visitor.source) {
+            // Where many wait already, the next request of the source says it again.
+            let _ = self.over_cap.try_send(Subject::of(network));
+        }
         let done = match live.setup.mode {
             Mode::Shadow => Decision::Pass,
             Mode::Enforce => decided.decision,

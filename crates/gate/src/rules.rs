@@ -183,11 +183,11 @@ impl Rules {
         if let Some(rule) = rule {
             return Some(rule.decision);
         }
-        let passes = |known: &&str| match known.strip_suffix('*') {
+        let passes = |known: &str| match known.strip_suffix('*') {
             Some(start) => path.starts_with(start),
-            None => path == **known,
+            None => path == *known,
         };
-        (self.has_defaults && PASSED.iter().any(|known| passes(&known))).then_some(Decision::Pass)
+        (self.has_defaults && PASSED.iter().any(|known| passes(known))).then_some(Decision::Pass)
     }
 }
 

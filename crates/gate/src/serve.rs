@@ -180,13 +180,13 @@ pub(crate) fn contain(connection: &Connection, live: &Live, facts: &Facts<'_>, j
         }
         Decision::Throttle => page(live.pages.throttle(reader, RETRY_AFTER_S)),
         Decision::Challenge | Decision::Pass => match reader {
-            Reader::Machine => page(live.pages.challenge_needed()),
-            Reader::Page(_) => {
+            Reader::Program => page(live.pages.challenge_needed()),
+            Reader::Person(language) => {
                 gate.metrics.challenges.inc();
                 let visitor = facts.visitor();
                 let bits = gate.bits(live, visitor.source);
                 let puzzle = gate.challenger.mint(&visitor, facts.target.as_bytes(), bits, facts.cookies(), gate.moment());
-                let mut response = page(live.pages.challenge(reader, &puzzle));
+                let mut response = page(live.pages.challenge(language, &puzzle));
                 add_cookie(&mut response, puzzle.set_cookie.as_deref());
                 response
             }
@@ -214,9 +214,9 @@ pub(crate) fn reader(facts: &Facts<'_>) -> Reader {
     match is_load || is_bare {
         true => {
             let accepted = headers.get(header::ACCEPT_LANGUAGE).map_or(&b""[..], HeaderValue::as_bytes);
-            Reader::Page(Language::accepted(accepted).unwrap_or_default())
+            Reader::Person(Language::accepted(accepted).unwrap_or_default())
         }
-        false => Reader::Machine,
+        false => Reader::Program,
     }
 }
 

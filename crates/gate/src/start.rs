@@ -159,11 +159,10 @@ fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Re
 #[cfg(debug_assertions)]
 fn without(mut challenger: Challenger, setup: &Setup) -> Challenger {
     let pairs = [
-        (Defence::AskCookie, challenge::Defence::AskCookie),
-        (Defence::Work, challenge::Defence::Work),
-        (Defence::Spent, challenge::Defence::Spent),
-        (Defence::ReturnTo, challenge::Defence::ReturnTo),
-        (Defence::ClearanceBinding, challenge::Defence::Binding),
+        (Defence::AskCookie, challenge::Defence::Asker),
+        (Defence::Work, challenge::Defence::Difficulty),
+        (Defence::Spent, challenge::Defence::SingleUse),
+        (Defence::ClearanceBinding, challenge::Defence::Clearance),
     ];
     for (ours, theirs) in pairs {
         if !setup.defences.has(ours) {

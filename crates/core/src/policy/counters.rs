@@ -78,6 +78,14 @@ impl Tally {
         }
     }
 
+    /// Answers of a source to challenges that no honest browser gives.
+    pub fn failures(source: Source) -> Tally {
+        Tally {
+            what: 12 + source.kind as u8,
+            value: source.value,
+        }
+    }
+
     const CLEARANCE: u8 = 10;
 
     fn is_budget(self) -> bool {

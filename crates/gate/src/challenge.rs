@@ -1,0 +1,46 @@
+//! The challenge: a visitor's browser does some work and gets a clearance cookie for it.
+//!
+//! Nothing here knows a socket or a clock. Every token and cookie is signed by the gate, and whatever comes back is judged
+//! by the signed values alone; what fails any check meets a new challenge, never an error.
+
+mod answer;
+pub mod assets;
+mod challenger;
+mod clearance;
+mod cookies;
+mod defence;
+mod difficulty;
+mod keys;
+mod language;
+pub mod pages;
+mod random;
+mod return_to;
+mod spent;
+mod texts;
+mod token;
+mod visitor;
+mod work;
+
+#[cfg(test)]
+mod hostile_tests;
+
+pub use answer::Refusal;
+pub use challenger::Binding;
+pub use challenger::Challenger;
+pub use challenger::Puzzle;
+pub use challenger::Settings;
+pub use challenger::Solved;
+pub use clearance::Clearance;
+pub use cookies::strip;
+pub use defence::Defence;
+pub use difficulty::difficulty;
+pub use keys::KeyFault;
+pub use keys::Keys;
+pub use language::Language;
+pub use pages::Page;
+pub use pages::Pages;
+pub use pages::Reader;
+pub use pages::Upstream;
+pub use return_to::return_to;
+pub use visitor::Moment;
+pub use visitor::Visitor;

@@ -1,0 +1,343 @@
+//! Mints challenges, judges answers and knows clearances.
+
+use std::io;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::RwLock;
+use std::sync::RwLockReadGuard;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use cattlegrid_core::request::Source;
+use sha2::Digest;
+use sha2::Sha256;
+
+use super::answer;
+use super::answer::Answer;
+use super::answer::Refusal;
+use super::clearance;
+use super::clearance::Clearance;
+use super::cookies;
+use super::defence::Defence;
+use super::defence::Guards;
+use super::keys::Keys;
+use super::keys::MAC_BYTES;
+use super::keys::Purpose;
+use super::random::Random;
+use super::return_to::return_to;
+use super::spent::Spent;
+use super::token::Token;
+use super::visitor::Moment;
+use super::visitor::Visitor;
+use super::work;
+
+/// A challenge that seems minted later than this is not ours to accept.
+const SKEW_MS: u64 = 120_000;
+/// The asker's cookie outlives any challenge; all tabs of a browser share it.
+const ASKER_SECONDS: u64 = 86_400;
+const ASKER_VERSION: u8 = 1;
+const ASKER_HEAD_BYTES: usize = 18;
+const ASKER_BYTES: usize = ASKER_HEAD_BYTES + MAC_BYTES;
+
+/// How challenges and clearances are given out.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The gate's own paths begin with it; nobody is led back there.
+    pub prefix: String,
+    /// Seconds in which an answer must come. Slow phones need some.
+    pub answer_seconds: u32,
+    /// Hours for which a clearance is good.
+    pub clearance_hours: u16,
+    /// What a clearance is bound to.
+    pub binding: Binding,
+    /// Answered challenges that are remembered, at 40 bytes each. When there are more the time to answer shortens.
+    pub spent_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            prefix: "/.cattlegrid/".to_owned(),
+            answer_seconds: 300,
+            clearance_hours: 24,
+            binding: Binding::Agent,
+            spent_max: 1 << 17,
+        }
+    }
+}
+
+/// What a clearance is bound to, besides the site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Binding {
+    /// The agent. Phones change networks, and a shared cookie shares one budget, so it buys nothing.
+    Agent,
+    /// The agent and the /24 or /48 network of the address that answered.
+    Network,
+}
+
+/// A new challenge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Puzzle {
+    /// Comes back with the answer.
+    pub token: String,
+    /// What is hashed, in hex.
+    pub seed: String,
+    /// Difficulty: 2 to this power is the number of hashes to expect.
+    pub bits: u8,
+    /// A `Set-Cookie` value to send along, where the browser has no cookie of ours yet.
+    pub set_cookie: Option<String>,
+}
+
+/// An answer that was accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Solved {
+    /// Number of the clearance it earned.
+    pub id: u64,
+    /// The `Set-Cookie` value with that clearance.
+    pub set_cookie: String,
+    /// The page first asked for.
+    pub return_to: String,
+}
+
+/// Everything about challenges that one process knows. Shared by all its requests.
+pub struct Challenger {
+    keys: RwLock<Keys>,
+    settings: Settings,
+    random: Random,
+    /// Number of this process: what others minted may have been spent there.
+    start: u64,
+    spent: Mutex<Spent>,
+    guards: Guards,
+}
+
+impl Challenger {
+    /// Fails only where the system has no randomness to give.
+    pub fn new(keys: Keys, settings: Settings) -> io::Result<Challenger> {
+        let random = Random::new()?;
+        Ok(Challenger {
+            keys: RwLock::new(keys),
+            start: random.draw() as u64,
+            random,
+            spent: Mutex::new(Spent::new(settings.spent_max)),
+            settings,
+            guards: Guards::default(),
+        })
+    }
+
+    /// The same without one of its checks, to show that an attack then succeeds. Not part of a release.
+    #[cfg(any(test, debug_assertions))]
+    pub fn without(mut self, defence: Defence) -> Challenger {
+        self.guards = Guards::without(defence);
+        self
+    }
+
+    /// Goes on with other keys, after a rotation.
+    pub fn replace_keys(&self, keys: Keys) {
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+    }
+
+    /// A challenge for a visitor who asked for `target`. Costs no memory, however many are minted.
+    ///
+    /// It is bound to agent, site and the asker's cookie and not to the address, which changes between a fetch over IPv6 and
+    /// a post over IPv4. The clearance is issued to the address that answers.
+    pub fn mint<'a>(
+        &self,
+        visitor: &Visitor<'_>,
+        target: &[u8],
+        bits: u8,
+        cookies: impl IntoIterator<Item = &'a [u8]>,
+        now: Moment,
+    ) -> Puzzle {
+        let keys = self.keys();
+        let (asker, set_cookie) = match self.asker(&keys, visitor, cookies) {
+            Some(asker) => (asker, None),
+            None => self.new_asker(&keys, visitor, now),
+        };
+        let token = Token {
+            bits: bits.min(work::BITS_MAX),
+            start: self.start,
+            id: self.random.draw(),
+            minted_ms: now.steady_ms,
+            lifetime_ms: self.settings.answer_seconds.saturating_mul(1000),
+            asker,
+            visitor: half(visitor.binding(None)),
+            return_to: return_to(target, &self.settings.prefix).to_owned(),
+        };
+        Puzzle {
+            token: token.seal(&keys, keys.signing(now.unix)),
+            seed: format!("{:032x}", token.id),
+            bits: token.bits,
+            set_cookie,
+        }
+    }
+
+    /// Judges what a browser sent as its answer. The cheap checks come first, the work behind all that a forger fails.
+    pub fn answer<'a>(
+        &self,
+        visitor: &Visitor<'_>,
+        body: &[u8],
+        cookies: impl IntoIterator<Item = &'a [u8]>,
+        now: Moment,
+    ) -> Result<Solved, Refusal> {
+        let answer = Answer::parse(body).ok_or(Refusal::Malformed)?;
+        let keys = self.keys();
+        let token = Token::open(answer.token, &keys, self.guards)?;
+        let refuse_if =
+            |is_wrong: bool, defence, refusal| match is_wrong && self.guards.has(defence) {
+                true => Err(refusal),
+                false => Ok(()),
+            };
+        let (minted_ms, expires_ms) = (token.minted_ms, token.expires_ms());
+        refuse_if(
+            token.start != self.start,
+            Defence::Start,
+            Refusal::Restarted,
+        )?;
+        refuse_if(
+            expires_ms <= now.steady_ms,
+            Defence::Expiry,
+            Refusal::Expired,
+        )?;
+        refuse_if(
+            minted_ms > now.steady_ms.saturating_add(SKEW_MS),
+            Defence::Expiry,
+            Refusal::Early,
+        )?;
+        let asker = self.asker(&keys, visitor, cookies);
+        refuse_if(asker.is_none(), Defence::Asker, Refusal::NoCookie)?;
+        refuse_if(
+            asker != Some(token.asker),
+            Defence::Asker,
+            Refusal::OtherVisitor,
+        )?;
+        let is_other = token.visitor != half(visitor.binding(None));
+        refuse_if(is_other, Defence::Visitor, Refusal::OtherVisitor)?;
+        let is_done = work::is_done(token.id, token.bits, &answer.found);
+        refuse_if(!is_done, Defence::Difficulty, Refusal::TooEasy)?;
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = spent.spend(token.id, expires_ms, now.steady_ms);
+        drop(spent);
+        refuse_if(!is_first, Defence::SingleUse, Refusal::Spent)?;
+        Ok(self.clear(&keys, visitor, token.return_to, now))
+    }
+
+    /// The page that a challenge of ours leads back to, however old it is, for a new one in its place; else `/`.
+    pub fn return_of(&self, body: &[u8]) -> String {
+        let token = answer::field(body, b"token")
+            .and_then(|text| Token::open(text, &self.keys(), self.guards).ok());
+        let page = token.map(|token| token.return_to).unwrap_or_default();
+        return_to(page.as_bytes(), &self.settings.prefix).to_owned()
+    }
+
+    /// The first valid clearance among a request's cookies.
+    pub fn find<'a>(
+        &self,
+        cookies: impl IntoIterator<Item = &'a [u8]>,
+        visitor: &Visitor<'_>,
+        unix: u64,
+    ) -> Option<Clearance> {
+        let name = cookies::clearance_name(visitor, self.settings.binding);
+        let tried_max = match self.guards.has(Defence::CookiesTried) {
+            true => cookies::TRIED_MAX,
+            false => usize::MAX,
+        };
+        let mut values = cookies::named(cookies, name).take(tried_max).peekable();
+        // Most requests of unknown visitors have no cookie, and then nothing is hashed.
+        values.peek()?;
+        let (keys, binding) = (self.keys(), visitor.binding(self.network(visitor)));
+        values.find_map(|text| clearance::open(text, unix, &binding, &keys, self.guards))
+    }
+
+    /// A `Set-Cookie` value that takes a clearance back, for one that is no longer valid.
+    pub fn clearing(&self, visitor: &Visitor<'_>) -> String {
+        cookies::set(
+            cookies::clearance_name(visitor, self.settings.binding),
+            "",
+            0,
+            visitor,
+        )
+    }
+
+    fn clear(&self, keys: &Keys, visitor: &Visitor<'_>, return_to: String, now: Moment) -> Solved {
+        let (hours, id) = (self.settings.clearance_hours, self.random.draw() as u64);
+        let binding = visitor.binding(self.network(visitor));
+        let value = clearance::seal(id, now.unix, hours, &binding, keys);
+        let name = cookies::clearance_name(visitor, self.settings.binding);
+        Solved {
+            id,
+            set_cookie: cookies::set(name, &value, 3600 * u64::from(hours), visitor),
+            return_to,
+        }
+    }
+
+    fn network(&self, visitor: &Visitor<'_>) -> Option<Source> {
+        match self.settings.binding {
+            Binding::Agent => None,
+            // A source without a network is bound to itself.
+            Binding::Network => Some(visitor.source.network().unwrap_or(visitor.source)),
+        }
+    }
+
+    /// Hash of the asker's cookie that a browser sent.
+    fn asker<'a>(
+        &self,
+        keys: &Keys,
+        visitor: &Visitor<'_>,
+        cookies: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Option<[u8; 16]> {
+        let mut values =
+            cookies::named(cookies, cookies::asker_name(visitor)).take(cookies::TRIED_MAX);
+        values.find_map(|text| {
+            let mut bytes = [0; ASKER_BYTES + 2];
+            if text.len() != (ASKER_BYTES * 4).div_ceil(3) {
+                return None;
+            }
+            URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
+            let (head, rest) = bytes.split_first_chunk::<ASKER_HEAD_BYTES>()?;
+            let signature = rest.first_chunk::<MAC_BYTES>()?;
+            let message = [&head[..], visitor.site.as_bytes()];
+            let is_genuine = head[0] == ASKER_VERSION
+                && keys.is_genuine(head[1], Purpose::Asker, message, signature);
+            is_genuine.then(|| half(Sha256::digest(head).into()))
+        })
+    }
+
+    fn new_asker(
+        &self,
+        keys: &Keys,
+        visitor: &Visitor<'_>,
+        now: Moment,
+    ) -> ([u8; 16], Option<String>) {
+        let mut bytes = [0; ASKER_BYTES];
+        let (head, signature) = bytes.split_at_mut(ASKER_HEAD_BYTES);
+        head[0] = ASKER_VERSION;
+        head[1] = keys.signing(now.unix);
+        head[2..].copy_from_slice(&self.random.draw().to_be_bytes());
+        signature.copy_from_slice(&keys.sign(
+            head[1],
+            Purpose::Asker,
+            [head, visitor.site.as_bytes()],
+        ));
+        let asker = half(Sha256::digest(&*head).into());
+        let name = cookies::asker_name(visitor);
+        let value = URL_SAFE_NO_PAD.encode(bytes);
+        (
+            asker,
+            Some(cookies::set(name, &value, ASKER_SECONDS, visitor)),
+        )
+    }
+
+    fn keys(&self) -> RwLockReadGuard<'_, Keys> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    pub(super) fn spent_len(&self) -> usize {
+        self.spent.lock().unwrap().len()
+    }
+}
+
+/// Half of a hash is enough to tell visitors apart.
+fn half(hash: [u8; 32]) -> [u8; 16] {
+    std::array::from_fn(|index| hash[index])
+}

@@ -1,0 +1,312 @@
+//! The pages that visitors meet, and the same facts as JSON for programs.
+//!
+//! Invariant: nothing of a request is repeated on a page. What the gate or its owner put there is escaped all the same.
+//!
+//! An owner's own template would take the place of `Pages::challenge`; it needs the attributes of the `main` element and the
+//! two files, nothing else. A form for visitors without JavaScript belongs into `noscript` there.
+
+use serde_json::Value;
+use serde_json::json;
+
+use super::answer::Refusal;
+use super::assets;
+use super::challenger::Puzzle;
+use super::challenger::Solved;
+use super::language::Language;
+use super::texts::Texts;
+
+/// Scripts, styles and requests go to the gate itself and to nobody else; nothing inline is run.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; worker-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// An answer to a request, complete but for cookies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// HTTP status.
+    pub status: u16,
+    /// All headers but `set-cookie` and `content-length`.
+    pub headers: Vec<(&'static str, String)>,
+    /// HTML or JSON.
+    pub body: String,
+}
+
+/// Who reads the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// A person who loads a page.
+    Person(Language),
+    /// A script: a request that is no page load.
+    Program,
+}
+
+/// How the site behind the gate failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Upstream {
+    /// It refused the connection, broke it, or answered nonsense: 502.
+    Unreachable,
+    /// It took too long: 504.
+    Late,
+}
+
+/// Writes the pages of one site.
+#[derive(Debug, Clone)]
+pub struct Pages {
+    /// The gate's own paths begin with it; it ends with a slash.
+    pub prefix: String,
+    /// How the operator can be reached: a text, an address of a page or a mail address. May be empty.
+    pub contact: String,
+}
+
+impl Pages {
+    /// The page that has the browser do its work.
+    pub fn challenge(&self, language: Language, puzzle: &Puzzle) -> Page {
+        let texts = Texts::of(language);
+        let attributes = [
+            ("prefix", self.prefix.as_str()),
+            ("solver", &self.asset("solver")),
+            ("token", &puzzle.token),
+            ("seed", &puzzle.seed),
+            ("bits", &puzzle.bits.to_string()),
+            ("working", texts.working),
+            ("left", texts.left),
+            ("done", texts.done),
+            ("repeated", texts.repeated),
+            ("cookies", texts.no_cookies),
+            ("failed", texts.failed),
+        ];
+        let attributes: String = attributes
+            .iter()
+            .map(|(name, value)| format!(" data-{name}=\"{}\"", escape(value)))
+            .collect();
+        let body = format!(
+            "<main id=\"cattlegrid\"{attributes}>\n<h1>{title}</h1>\n<p>{why}</p>\n\
+             <noscript><p><strong>{noscript}</strong></p></noscript>\n\
+             <p id=\"status\" role=\"status\" aria-live=\"polite\"></p>\n\
+             <progress id=\"progress\" max=\"16\" value=\"0\" aria-label=\"{progress}\" hidden></progress>\n\
+             <p id=\"left\"></p>\n<button id=\"again\" type=\"button\" hidden>{again}</button>\n{foot}</main>\n\
+             <script src=\"{script}\" defer></script>",
+            title = escape(texts.challenge_title),
+            why = escape(texts.challenge_why),
+            noscript = escape(texts.noscript),
+            progress = escape(texts.progress),
+            again = escape(texts.again),
+            foot = self.foot(texts, ""),
+            script = escape(&self.asset("challenge")),
+        );
+        self.page(403, language, texts.challenge_title, &body)
+    }
+
+    /// For a request that is no page load and would have met a challenge: nobody can solve one there.
+    pub fn challenge_needed(&self) -> Page {
+        let message = "Open a page of this site in a browser first, then repeat the request with its cookies.";
+        json_page(
+            403,
+            json!({ "error": "challenge_needed", "message": message, "contact": self.contact }),
+        )
+    }
+
+    /// The page for those who are turned away, with the number under which the reasons are kept.
+    pub fn block(&self, reader: Reader, incident: &str) -> Page {
+        let Reader::Person(language) = reader else {
+            return json_page(
+                403,
+                json!({ "error": "blocked", "incident": incident, "contact": self.contact }),
+            );
+        };
+        let texts = Texts::of(language);
+        self.notice(
+            403,
+            language,
+            [texts.block_title, texts.block_why, texts.block_cure],
+            incident,
+        )
+    }
+
+    /// The page for those who must wait.
+    pub fn throttle(&self, reader: Reader, seconds: u32) -> Page {
+        let mut page = match reader {
+            Reader::Program => json_page(
+                429,
+                json!({ "error": "too_many_requests", "retry_after": seconds }),
+            ),
+            Reader::Person(language) => {
+                let texts = Texts::of(language);
+                let cure = texts.throttle_cure.replace("{n}", &seconds.to_string());
+                self.notice(
+                    429,
+                    language,
+                    [texts.throttle_title, texts.throttle_why, &cure],
+                    "",
+                )
+            }
+        };
+        page.headers.push(("retry-after", seconds.to_string()));
+        page
+    }
+
+    /// The page for when the site behind the gate does not answer.
+    pub fn upstream_failed(&self, reader: Reader, upstream: Upstream, incident: &str) -> Page {
+        let (status, error) = match upstream {
+            Upstream::Unreachable => (502, "upstream_unreachable"),
+            Upstream::Late => (504, "upstream_late"),
+        };
+        let Reader::Person(language) = reader else {
+            return json_page(status, json!({ "error": error, "incident": incident }));
+        };
+        let texts = Texts::of(language);
+        let why = match upstream {
+            Upstream::Unreachable => texts.upstream_unreachable,
+            Upstream::Late => texts.upstream_late,
+        };
+        self.notice(
+            status,
+            language,
+            [texts.upstream_title, why, texts.upstream_cure],
+            incident,
+        )
+    }
+
+    /// A new challenge for a page whose answer was refused. Its cookie, if it has one, goes along.
+    pub fn puzzle(&self, puzzle: &Puzzle) -> Page {
+        json_page(
+            200,
+            json!({ "token": puzzle.token, "seed": puzzle.seed, "bits": puzzle.bits }),
+        )
+    }
+
+    /// Tells the challenge page where to go. The clearance's cookie goes along.
+    pub fn solved(&self, solved: &Solved) -> Page {
+        json_page(200, json!({ "ok": true, "return": solved.return_to }))
+    }
+
+    /// Instead of a new challenge, for a page whose browser has solved one in another tab.
+    pub fn cleared(&self, return_to: &str) -> Page {
+        json_page(200, json!({ "cleared": true, "return": return_to }))
+    }
+
+    /// Tells the challenge page that its answer was refused.
+    pub fn refused(&self, refusal: Refusal) -> Page {
+        json_page(403, json!({ "ok": false, "refused": refusal.name() }))
+    }
+
+    /// A page with a title, two sentences and perhaps a number.
+    fn notice(
+        &self,
+        status: u16,
+        language: Language,
+        [title, why, cure]: [&str; 3],
+        incident: &str,
+    ) -> Page {
+        let body = format!(
+            "<main>\n<h1>{}</h1>\n<p>{}</p>\n<p>{}</p>\n{}</main>",
+            escape(title),
+            escape(why),
+            escape(cure),
+            self.foot(Texts::of(language), incident)
+        );
+        self.page(status, language, title, &body)
+    }
+
+    fn foot(&self, texts: &Texts, incident: &str) -> String {
+        let number = match incident {
+            "" => String::new(),
+            _ => format!(
+                "<p>{}:<br><span class=\"number\">{}</span></p>\n",
+                escape(texts.incident),
+                escape(incident)
+            ),
+        };
+        let contact = self.contact.trim();
+        let address = escape(contact);
+        let is_one_word = !contact.is_empty() && !contact.contains(char::is_whitespace);
+        let link = match contact {
+            "" => String::new(),
+            _ if is_one_word && contact.starts_with("https://") => {
+                format!(" <a href=\"{address}\">{address}</a>")
+            }
+            _ if is_one_word && contact.contains('@') => {
+                format!(" <a href=\"mailto:{address}\">{address}</a>")
+            }
+            _ => format!(" {address}"),
+        };
+        let words = if contact.is_empty() {
+            texts.no_contact
+        } else {
+            texts.contact
+        };
+        format!("{number}<footer>{}{link}</footer>\n", escape(words))
+    }
+
+    fn page(&self, status: u16, language: Language, title: &str, body: &str) -> Page {
+        let code = language.code();
+        let (title, style) = (escape(title), escape(&self.asset("style")));
+        let body = format!(
+            "<!doctype html>\n<html lang=\"{code}\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"robots\" content=\"noindex\">\n<title>{title}</title>\n\
+             <link rel=\"stylesheet\" href=\"{style}\">\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+        );
+        let mut headers = headers("text/html; charset=utf-8");
+        headers.push(("content-language", code.to_owned()));
+        headers.push(("content-security-policy", POLICY.to_owned()));
+        Page {
+            status,
+            headers,
+            body,
+        }
+    }
+
+    fn asset(&self, stem: &str) -> String {
+        format!("{}{}", self.prefix, assets::name(stem))
+    }
+}
+
+fn json_page(status: u16, value: Value) -> Page {
+    Page {
+        status,
+        headers: headers("application/json"),
+        body: format!("{value}\n"),
+    }
+}
+
+/// What every answer of ours carries. `vary: *` holds off the caches that are told to overlook `cache-control`.
+fn headers(content_type: &str) -> Vec<(&'static str, String)> {
+    [
+        ("content-type", content_type),
+        ("cache-control", "no-store"),
+        ("vary", "*"),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "same-origin"),
+        ("x-robots-tag", "noindex"),
+    ]
+    .map(|(name, value)| (name, value.to_owned()))
+    .to_vec()
+}
+
+/// A text as part of a page, in an element or a quoted attribute. Characters that turn or hide text are replaced.
+fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '`' => safe.push_str("&#96;"),
+            '\n' => safe.push('\n'),
+            '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{feff}' => {
+                safe.push('\u{fffd}');
+            }
+            _ if character.is_control() => safe.push('\u{fffd}'),
+            _ => safe.push(character),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests;
