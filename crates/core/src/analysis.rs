@@ -1,5 +1,6 @@
 //! The loop: blocks of lines in, a [`Report`] out. Parsing and folding run in parallel; the result does not show it.
 
+mod bounds;
 mod finish;
 mod parse;
 mod replay;
@@ -8,7 +9,6 @@ mod stitch;
 mod stories;
 
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -209,21 +209,6 @@ impl Analysis {
     /// Time of the latest request.
     pub fn last_time(&self) -> Option<u32> {
         self.stitcher.last_time()
-    }
-
-    /// Forgets all windows but the one of the latest request and the one before it.
-    pub fn forget_old_windows(&mut self) {
-        let (Some(clock), Some(last)) = (self.clock, self.last_time()) else {
-            return;
-        };
-        let before = clock.place(last).0.saturating_sub(1);
-        self.tables
-            .par_iter_mut()
-            .for_each(|table| table.forget(before));
-        if !self.tokens.is_empty() {
-            let kept: BTreeSet<u64> = self.tables.iter().flat_map(Table::tokens).collect();
-            self.tokens.retain(|value, _| kept.contains(value));
-        }
     }
 
     /// Judges what was seen so far. A line far off in time is left out until the next one tells whether it counts.

@@ -1,5 +1,10 @@
 //! All profiles of one bucket of sources: the one place a source lives in.
 
+mod chunks;
+mod kept;
+
+pub use kept::Weight;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -16,6 +21,7 @@ use crate::profile::flag;
 use crate::request::Source;
 use crate::request::SourceKind;
 use crate::site::Site;
+use chunks::Chunks;
 
 /// Where a time falls: which window of the log, which half hour of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,56 +164,6 @@ impl Single {
             robot: self.robot,
             took: self.took,
         }
-    }
-}
-
-/// A list in chunks: growing never moves or copies an element.
-#[derive(Debug)]
-struct Chunks<T> {
-    chunks: Vec<Vec<T>>,
-}
-
-/// Elements of a chunk.
-const CHUNK: usize = 256;
-
-impl<T> Chunks<T> {
-    fn new() -> Chunks<T> {
-        Chunks { chunks: Vec::new() }
-    }
-
-    fn len(&self) -> usize {
-        self.chunks
-            .last()
-            .map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len())
-    }
-
-    fn get(&self, at: u32) -> &T {
-        &self.chunks[at as usize / CHUNK][at as usize % CHUNK]
-    }
-
-    fn get_mut(&mut self, at: u32) -> &mut T {
-        &mut self.chunks[at as usize / CHUNK][at as usize % CHUNK]
-    }
-
-    /// Adds an element and gives its number.
-    fn push(&mut self, element: T) -> u32 {
-        let number = self.len() as u32;
-        if self.chunks.last().is_none_or(|last| last.len() == CHUNK) {
-            self.chunks.push(Vec::with_capacity(CHUNK));
-        }
-        if let Some(last) = self.chunks.last_mut() {
-            last.push(element);
-        }
-        number
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &T> {
-        self.chunks.iter().flatten()
-    }
-
-    /// Takes all elements out.
-    fn take(&mut self) -> impl Iterator<Item = T> + use<T> {
-        std::mem::take(&mut self.chunks).into_iter().flatten()
     }
 }
 
@@ -367,34 +323,6 @@ impl Table {
     /// Gives back the memory of the index: the table is only read from here on.
     pub fn seal(&mut self) {
         self.index = HashTable::new();
-    }
-
-    /// Forgets all windows before this one.
-    pub fn forget(&mut self, before: u32) {
-        let before = Window::new(before, 0);
-        if self.sites.iter().all(|(window, _)| *window >= before) {
-            return;
-        }
-        let mut kept = Table::new(self.hasher.clone());
-        kept.sites = std::mem::take(&mut self.sites);
-        kept.sites.retain(|(window, _)| *window >= before);
-        let windows = kept.sites.iter().map(|(window, _)| *window);
-        kept.site_index = windows.zip(0..).collect();
-        let mut profiles: Vec<Option<Profile>> = self.profiles.take().map(Some).collect();
-        for mut slot in self.slots.take().filter(|slot| slot.window >= before) {
-            if let Body::Many(number) = &mut slot.body {
-                let profile = profiles[*number as usize].take().unwrap_or_default();
-                *number = kept.profiles.push(profile);
-            }
-            kept.push(slot);
-        }
-        *self = kept;
-    }
-
-    /// Sources that are no addresses.
-    pub fn tokens(&self) -> impl Iterator<Item = u64> {
-        let tokens = |slot: &&Slot| slot.kind == SourceKind::Token;
-        self.slots.iter().filter(tokens).map(|slot| slot.source)
     }
 
     /// All slots, the windows of each source together.

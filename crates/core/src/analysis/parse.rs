@@ -29,6 +29,9 @@ use crate::request::Source;
 /// Bytes of an example line that are kept.
 const EXAMPLE_BYTES: usize = 300;
 
+/// Records for which a table's part of a block keeps room: ten times as many as it usually has.
+const RECORDS_KEPT: usize = 1024;
+
 /// A status has three digits.
 const STATUS_FIRST: u16 = 100;
 const STATUSES: usize = 900;
@@ -151,6 +154,11 @@ impl Parser {
     /// The agents this thread has seen.
     pub(super) fn agents(&self) -> &AgentBook {
         &self.gathered.agents
+    }
+
+    /// The same, to be put together with those of other threads.
+    pub(super) fn agents_mut(&mut self) -> &mut AgentBook {
+        &mut self.gathered.agents
     }
 
     pub(super) fn parse(
@@ -367,7 +375,11 @@ impl Parsed {
 
     /// Empty again, with its memory.
     pub(super) fn cleared(mut self) -> Parsed {
-        self.records.iter_mut().for_each(Vec::clear);
+        for records in &mut self.records {
+            records.clear();
+            // One heavy source fills one table's part of a block; over the weeks it would be each of them.
+            records.shrink_to(RECORDS_KEPT);
+        }
         self.edges.clear();
         Parsed {
             records: self.records,

@@ -56,7 +56,8 @@ impl Key {
 /// What the first walk has seen.
 #[derive(Default)]
 pub(super) struct Seen {
-    /// Sources that use an agent, and how many of them behave like people.
+    /// Sources that use an agent, and how many of them behave like people. A source counts for the one it uses most: there are never
+    /// more than sources in the tables.
     pub(super) agents: BTreeMap<(Window, u32), Count>,
     pub(super) prints: Vec<Print>,
     pub(super) everybody: BTreeMap<Window, Sums>,

@@ -93,6 +93,15 @@ impl Agents {
         }
     }
 
+    /// The agents that have a count of their own.
+    pub fn known(&self) -> impl Iterator<Item = u32> {
+        let list = match self {
+            Agents::Few(list) => list.as_slice(),
+            Agents::Many(_) => &[],
+        };
+        list.iter().map(|(agent, _)| *agent)
+    }
+
     /// Requests of the most used agent; from the thirteenth agent on an upper bound.
     pub fn top_requests(&self) -> u32 {
         match self {

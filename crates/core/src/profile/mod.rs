@@ -2,6 +2,7 @@
 
 mod agents;
 mod bins;
+mod book;
 mod distinct;
 mod record;
 mod resource;
@@ -9,9 +10,9 @@ mod resource;
 pub use agents::Agents;
 pub use bins::BIN_SECONDS;
 pub use bins::Bins;
+pub use book::AgentBook;
+pub use book::AgentIndex;
 pub use distinct::Distinct;
-pub use record::AgentBook;
-pub use record::AgentIndex;
 pub use record::DEFAULT_LISTINGS;
 pub use record::Gathered;
 pub use record::Lens;

@@ -1,0 +1,193 @@
+//! The texts of user agents, which records know by a hash only.
+
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+use crate::knowledge::Knowledge;
+
+/// Agent texts by hash, bounded: of too many the ones with the smallest hashes are kept, whatever the order they came in.
+#[derive(Debug)]
+pub struct AgentBook {
+    table: HashTable<AgentNote>,
+    /// Hashes above this are not kept any more.
+    limit: u64,
+}
+
+#[derive(Debug, Clone)]
+struct AgentNote {
+    hash: u64,
+    robot: u16,
+    /// Shared with the books it is copied to.
+    text: Arc<[u8]>,
+}
+
+/// Agents that are kept with their text.
+const AGENTS_MAX: usize = 1 << 16;
+/// Bytes of an agent's text that are kept.
+const AGENT_BYTES_MAX: usize = 512;
+
+impl Default for AgentBook {
+    fn default() -> AgentBook {
+        AgentBook {
+            table: HashTable::new(),
+            limit: u64::MAX,
+        }
+    }
+}
+
+impl AgentBook {
+    /// One more than the number of the robot an agent names itself as, remembered by hash.
+    pub(super) fn robot(&mut self, hash: u64, agent: &[u8], knowledge: &Knowledge) -> u16 {
+        let find = || knowledge.robots.find(agent).map_or(0, |number| number + 1);
+        if hash > self.limit {
+            return find();
+        }
+        match self
+            .table
+            .entry(hash, |note| note.hash == hash, |note| note.hash)
+        {
+            Entry::Occupied(note) => note.get().robot,
+            Entry::Vacant(place) => {
+                let robot = find();
+                place.insert(AgentNote {
+                    hash,
+                    robot,
+                    text: agent[..agent.len().min(AGENT_BYTES_MAX)].into(),
+                });
+                if self.table.len() >= 2 * AGENTS_MAX {
+                    self.shrink();
+                }
+                robot
+            }
+        }
+    }
+
+    fn shrink(&mut self) {
+        if self.table.len() <= AGENTS_MAX {
+            return;
+        }
+        let mut hashes: Vec<u64> = self.table.iter().map(|note| note.hash).collect();
+        let (_, largest, _) = hashes.select_nth_unstable(AGENTS_MAX - 1);
+        self.limit = *largest;
+        self.table.retain(|note| note.hash <= self.limit);
+    }
+
+    /// How many agents it holds.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// True for a book without agents.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds the other's notes.
+    pub fn absorb(&mut self, other: &AgentBook) {
+        self.limit = self.limit.min(other.limit);
+        for note in &other.table {
+            if let Entry::Vacant(place) = self.table.entry(
+                note.hash,
+                |known| known.hash == note.hash,
+                |known| known.hash,
+            ) {
+                place.insert(note.clone());
+            }
+        }
+        self.table.retain(|note| note.hash <= self.limit);
+        self.shrink();
+    }
+
+    /// Forgets the agents that are not among these, sorted as records know them; there is room for new ones then, whatever their hashes.
+    pub fn keep(&mut self, agents: &[u32]) {
+        self.table
+            .retain(|note| agents.binary_search(&(note.hash as u32)).is_ok());
+        self.limit = u64::MAX;
+    }
+
+    /// The text and robot number of an agent in a record, through an index sorted by the record's shorter hash.
+    pub fn into_index(self) -> AgentIndex {
+        let mut notes: Vec<AgentNote> = self.table.into_iter().collect();
+        notes.sort_unstable_by_key(|note| (note.hash as u32, note.hash));
+        AgentIndex { notes }
+    }
+}
+
+/// The finished book, for look-up.
+#[derive(Debug)]
+pub struct AgentIndex {
+    notes: Vec<AgentNote>,
+}
+
+impl AgentIndex {
+    /// An agent's text, if it was kept.
+    pub fn text(&self, agent: u32) -> Option<&[u8]> {
+        self.note(agent).map(|note| &*note.text)
+    }
+
+    /// The number of the robot the agent names itself as.
+    pub fn robot(&self, agent: u32) -> Option<u16> {
+        self.note(agent)?.robot.checked_sub(1)
+    }
+
+    fn note(&self, agent: u32) -> Option<&AgentNote> {
+        let at = self
+            .notes
+            .partition_point(|note| (note.hash as u32) < agent);
+        self.notes.get(at).filter(|note| note.hash as u32 == agent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_book_keeps_the_same_agents_in_any_order() {
+        let knowledge = Knowledge::new("[]", Vec::new()).unwrap();
+        let agents: Vec<u64> = (0..3 * AGENTS_MAX as u64)
+            .map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .collect();
+        let fill = |agents: &mut dyn Iterator<Item = &u64>| {
+            let mut book = AgentBook::default();
+            agents.for_each(|hash| {
+                book.robot(*hash, &hash.to_le_bytes(), &knowledge);
+            });
+            book
+        };
+        let mut whole = fill(&mut agents.iter());
+        whole.absorb(&AgentBook::default());
+        let mut halves = fill(&mut agents.iter().rev().step_by(2));
+        halves.absorb(&fill(&mut agents.iter().rev().skip(1).step_by(2)));
+        let texts = |book: AgentBook| {
+            book.into_index()
+                .notes
+                .into_iter()
+                .map(|note| note.hash)
+                .collect::<Vec<_>>()
+        };
+        let (whole, halves) = (texts(whole), texts(halves));
+        assert_eq!(whole.len(), AGENTS_MAX);
+        assert_eq!(whole, halves);
+    }
+
+    #[test]
+    fn a_full_book_takes_new_agents_when_old_ones_are_forgotten() {
+        let knowledge = Knowledge::new("[]", Vec::new()).unwrap();
+        let mut book = AgentBook::default();
+        for number in 0..3 * AGENTS_MAX as u64 {
+            let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            book.robot(hash, b"an invented agent", &knowledge);
+        }
+        book.robot(u64::MAX, b"new", &knowledge);
+        book.robot(7, b"known", &knowledge);
+        book.keep(&[7]);
+        assert_eq!(book.table.len(), 1);
+        book.robot(u64::MAX, b"new", &knowledge);
+        let index = book.into_index();
+        assert_eq!(index.text(7), Some(b"known".as_slice()));
+        assert_eq!(index.text(u32::MAX), Some(b"new".as_slice()));
+    }
+}
