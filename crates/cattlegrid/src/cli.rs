@@ -41,6 +41,18 @@ pub(crate) enum Command {
     Plan(Box<PlanArgs>),
     /// The knowledge base: who is allowed and who is denied, why and until when; change, undo, export, import
     Kb(Box<KbArgs>),
+    /// Stand before a site: let people pass, challenge and block crawlers, learn from what is served (docs/gate.md)
+    Gate {
+        /// The settings file, with a [gate] part
+        #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
+        config: PathBuf,
+    },
+    /// Check the gate's settings file: exit status 0 where it is sound, else 1 with every error and its line. Binds nothing
+    Check {
+        /// The settings file, with a [gate] part
+        #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
+        config: PathBuf,
+    },
     /// The operators of well-known robots, and the networks they publish
     Lists {
         #[command(subcommand)]

@@ -4,6 +4,7 @@ mod protected;
 mod transfer;
 mod update;
 
+pub(crate) use protected::protected;
 pub(crate) use update::standing;
 pub(crate) use update::update;
 

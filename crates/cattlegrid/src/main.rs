@@ -7,6 +7,7 @@ mod evaluate_campaigns;
 mod explain;
 mod files;
 mod follow;
+mod gate;
 mod inspect;
 mod kb;
 mod labelled;
@@ -45,6 +46,8 @@ fn main() -> ExitCode {
         cli::Command::Explain { detector } => explain::run(detector.as_deref()),
         cli::Command::Plan(arguments) => plan::run(&arguments),
         cli::Command::Kb(arguments) => kb::run(&arguments),
+        cli::Command::Gate { config } => gate::run(&config),
+        cli::Command::Check { config } => gate::check(&config),
         cli::Command::Lists { command } => match command {
             cli::ListsCommand::Update { from, lists } => lists::update(&from, lists),
             cli::ListsCommand::Show { lists } => lists::show(lists),

@@ -32,6 +32,9 @@ struct Options {
     listings: Option<Spanned<Vec<String>>>,
     campaigns: CampaignSettings,
     policy: Option<Spanned<Limits>>,
+    /// The gate reads and checks its own part.
+    #[serde(rename = "gate")]
+    _gate: Option<serde::de::IgnoredAny>,
     detectors: BTreeMap<Spanned<String>, Spanned<toml::Table>>,
 }
 

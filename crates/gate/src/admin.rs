@@ -27,7 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Binds the listener.
 pub(crate) fn bind(address: SocketAddr) -> Result<std::net::TcpListener, String> {
-    let bound = std::net::TcpListener::bind(address).and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
+    let bound = std::net::TcpListener::bind(address)
+        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
     bound.map_err(|error| format!("admin = {address} cannot be listened on: {error}"))
 }
 
@@ -39,7 +40,9 @@ pub(crate) async fn serve(listener: tokio::net::TcpListener, gate: Arc<Gate>) {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let Ok(permit) = Arc::clone(&room).try_acquire_owned() else { continue };
+        let Ok(permit) = Arc::clone(&room).try_acquire_owned() else {
+            continue;
+        };
         let gate = Arc::clone(&gate);
         tokio::spawn(async move {
             let _permit = permit;
@@ -61,11 +64,15 @@ fn answer(gate: &Gate, request: &Request<Incoming>) -> Response<Body> {
     match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/healthz") => plain(StatusCode::OK, "ok\n"),
         (&Method::GET | &Method::HEAD, "/metrics") => {
-            gate.metrics.counters_forgotten.set(i64::try_from(gate.counters.forgotten()).unwrap_or(i64::MAX));
+            gate.metrics
+                .counters_forgotten
+                .set(i64::try_from(gate.counters.forgotten()).unwrap_or(i64::MAX));
             let mut response = Response::new(Body::from(gate.metrics.text()));
             response.headers_mut().insert(
                 header::CONTENT_TYPE,
-                HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8"),
+                HeaderValue::from_static(
+                    "application/openmetrics-text; version=1.0.0; charset=utf-8",
+                ),
             );
             response
         }

@@ -61,10 +61,14 @@ pub(crate) fn watch(path: &Path, gate: &Weak<Gate>, over_cap: &Receiver<Subject>
         }
         match read(path, &gate) {
             Ok(standing) => {
-                gate.metrics.entries.set(i64::try_from(standing.len()).unwrap_or(i64::MAX));
+                gate.metrics
+                    .entries
+                    .set(i64::try_from(standing.len()).unwrap_or(i64::MAX));
                 gate.metrics.base_failed.set(0);
                 gate.standing.store(Arc::new(standing));
-                known = Some(stamp(path)).filter(|after| *after == now).or(Some(now));
+                known = Some(stamp(path))
+                    .filter(|after| *after == now)
+                    .or(Some(now));
             }
             Err(fault) => {
                 // What was known stays in force: no failure empties a list.
@@ -79,7 +83,13 @@ pub(crate) fn watch(path: &Path, gate: &Weak<Gate>, over_cap: &Receiver<Subject>
 }
 
 fn take_back(path: &Path, gate: &Gate, subject: Subject) {
-    let taken = Base::open(path).and_then(|mut base| base.apply(&[Change::Remove(subject)], "gate: over its cap", gate.clock.now()));
+    let taken = Base::open(path).and_then(|mut base| {
+        base.apply(
+            &[Change::Remove(subject)],
+            "gate: over its cap",
+            gate.clock.now(),
+        )
+    });
     if let Err(fault) = taken {
         tracing::error!(%fault, "an entry could not be taken back");
     }

@@ -52,7 +52,13 @@ pub(crate) struct SiteBody {
 }
 
 impl SiteBody {
-    pub(crate) fn new(incoming: Incoming, lease: Lease, wait: Duration, entry: Entry, worker: Arc<Worker>) -> SiteBody {
+    pub(crate) fn new(
+        incoming: Incoming,
+        lease: Lease,
+        wait: Duration,
+        entry: Entry,
+        worker: Arc<Worker>,
+    ) -> SiteBody {
         let mut body = SiteBody {
             incoming,
             wait,
@@ -75,7 +81,10 @@ impl SiteBody {
         }
     }
 
-    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+    fn poll_frame(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
         match Pin::new(&mut self.incoming).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => {
                 self.timer = None;
@@ -95,9 +104,13 @@ impl SiteBody {
             Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(error.into()))),
             Poll::Pending => {
                 let wait = self.wait;
-                let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(wait)));
+                let timer = self
+                    .timer
+                    .get_or_insert_with(|| Box::pin(tokio::time::sleep(wait)));
                 match timer.as_mut().poll(context) {
-                    Poll::Ready(()) => Poll::Ready(Some(Err("the site stopped in the middle of its answer".into()))),
+                    Poll::Ready(()) => Poll::Ready(Some(Err(
+                        "the site stopped in the middle of its answer".into(),
+                    ))),
                     Poll::Pending => Poll::Pending,
                 }
             }
@@ -116,7 +129,10 @@ impl http_body::Body for Body {
     type Data = Bytes;
     type Error = BodyFault;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
         match self.get_mut() {
             Body::Empty => Poll::Ready(None),
             body @ Body::Full(_) => match std::mem::replace(body, Body::Empty) {
@@ -151,7 +167,6 @@ pub(crate) struct Progress {
     frames: AtomicU64,
 }
 
-const GOING: u8 = 0;
 const DONE: u8 = 1;
 const FAILED: u8 = 2;
 
@@ -183,7 +198,10 @@ impl http_body::Body for Upload {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let Upload::Client(incoming, progress) = self.get_mut() else {
             return Poll::Ready(None);
         };

@@ -13,7 +13,7 @@ const DRIFT_MS: i64 = 2000;
 
 /// Wall time that moves with the monotonic clock.
 #[derive(Debug)]
-pub struct Clock {
+pub(crate) struct Clock {
     start: Instant,
     /// Milliseconds of the wall clock at `start`.
     offset_ms: AtomicI64,
@@ -28,7 +28,7 @@ pub(crate) struct Steps {
 
 impl Clock {
     /// A clock that shows the wall's time now.
-    pub fn start() -> Clock {
+    pub(crate) fn start() -> Clock {
         Clock {
             start: Instant::now(),
             offset_ms: AtomicI64::new(wall_ms()),
@@ -36,19 +36,22 @@ impl Clock {
     }
 
     /// Milliseconds since 1970.
-    pub fn now_ms(&self) -> u64 {
+    pub(crate) fn now_ms(&self) -> u64 {
         let passed = i64::try_from(self.start.elapsed().as_millis()).unwrap_or(i64::MAX);
-        let now = self.offset_ms.load(Ordering::Relaxed).saturating_add(passed);
+        let now = self
+            .offset_ms
+            .load(Ordering::Relaxed)
+            .saturating_add(passed);
         u64::try_from(now).unwrap_or(0)
     }
 
     /// Milliseconds since the gate began, by a clock that nobody sets.
-    pub fn steady_ms(&self) -> u64 {
+    pub(crate) fn steady_ms(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Seconds since 1970, as policies count them.
-    pub fn now(&self) -> u32 {
+    pub(crate) fn now(&self) -> u32 {
         u32::try_from(self.now_ms() / 1000).unwrap_or(u32::MAX)
     }
 
@@ -73,7 +76,9 @@ impl Clock {
 }
 
 fn wall_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(0)
 }
 
@@ -93,7 +98,11 @@ mod tests {
         assert_eq!(offset(), 1_000_000_500);
         // To and fro, every second.
         for second in 2..500 {
-            let wall = if second % 2 == 0 { 5 } else { 1_000_000_500 + second * 1000 };
+            let wall = if second % 2 == 0 {
+                5
+            } else {
+                1_000_000_500 + second * 1000
+            };
             clock.look_at(wall, second * 1000, &mut steps);
             assert_eq!(offset(), 1_000_000_500);
         }

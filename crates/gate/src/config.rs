@@ -261,6 +261,8 @@ pub struct Setup {
     pub contact: String,
     /// Whose word about a client is taken.
     pub trust: Trust,
+    /// The same, as written.
+    pub trusted_proxies: Vec<String>,
     /// Sources that are counted.
     pub sources_max: usize,
     /// Sources that are profiled.
@@ -312,10 +314,7 @@ impl Setup {
         let file: File = match toml::from_str(text) {
             Ok(file) => file,
             Err(error) => {
-                errors.at(
-                    error.span().map_or(0, |span| span.start),
-                    error.message(),
-                );
+                errors.at(error.span().map_or(0, |span| span.start), error.message());
                 return Err(errors.all);
             }
         };
@@ -420,6 +419,12 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
         prefix: checked_prefix(&options.prefix, errors),
         contact: options.contact,
         trust,
+        trusted_proxies: options
+            .trusted_proxies
+            .into_inner()
+            .into_iter()
+            .filter(|name| name != "unix")
+            .collect(),
         sources_max: options.sources_max.into_inner(),
         profiles_max: options.profiles_max.into_inner(),
         judge_every: Duration::try_from_secs_f64(60.0 * minutes).unwrap_or_default(),
@@ -510,7 +515,10 @@ fn checked_listeners(options: &Options, start: usize, errors: &mut Errors<'_>) -
             None => {
                 errors.at(
                     given.address.span().start,
-                    format!("'{}' is no ADDRESS:PORT or unix:/PATH", given.address.get_ref()),
+                    format!(
+                        "'{}' is no ADDRESS:PORT or unix:/PATH",
+                        given.address.get_ref()
+                    ),
                 );
                 continue;
             }
@@ -531,10 +539,16 @@ fn checked_listeners(options: &Options, start: usize, errors: &mut Errors<'_>) -
         });
     }
     if options.listen.is_empty() {
-        errors.at(start, "[gate] has no listener: add [[gate.listen]] with address = \"0.0.0.0:8080\"");
+        errors.at(
+            start,
+            "[gate] has no listener: add [[gate.listen]] with address = \"0.0.0.0:8080\"",
+        );
     }
     for (at, listener) in listeners.iter().enumerate() {
-        if listeners[..at].iter().any(|other| other.address == listener.address) {
+        if listeners[..at]
+            .iter()
+            .any(|other| other.address == listener.address)
+        {
             let span = options.listen[at].span().start;
             errors.at(span, format!("{} is listened on twice", listener.address));
         }
@@ -559,13 +573,19 @@ fn checked_sites(
                 "*" => hosts.push("*".to_owned()),
                 name => match host::canonical(name.as_bytes()) {
                     Some(host) => hosts.push(host.into_owned()),
-                    None => errors.at(given.hosts.span().start, format!("'{name}' is no host name")),
+                    None => errors.at(
+                        given.hosts.span().start,
+                        format!("'{name}' is no host name"),
+                    ),
                 },
             }
         }
         let taken = |host: &String| sites.iter().any(|site| site.hosts.contains(host));
         if let Some(host) = hosts.iter().find(|host| taken(host)) {
-            errors.at(given.hosts.span().start, format!("'{host}' belongs to two sites"));
+            errors.at(
+                given.hosts.span().start,
+                format!("'{host}' belongs to two sites"),
+            );
         }
         if hosts.is_empty() {
             errors.at(at, "[[gate.site]] needs hosts, or hosts = [\"*\"] for all");
@@ -588,7 +608,10 @@ fn checked_sites(
     }
     if sites.is_empty() {
         if forwards {
-            errors.at(start, "[gate] has no site: add [[gate.site]] with hosts and upstream");
+            errors.at(
+                start,
+                "[gate] has no site: add [[gate.site]] with hosts and upstream",
+            );
         }
         sites.push(Site {
             hosts: vec!["*".to_owned()],
@@ -611,7 +634,9 @@ fn upstream(text: &str) -> Result<Address, String> {
             "{text}: a site is reached as http://ADDRESS:PORT, without a path"
         ));
     }
-    let with_port = match bare.starts_with("unix:") || bare.rsplit(']').next().is_some_and(|end| end.contains(':')) {
+    let with_port = match bare.starts_with("unix:")
+        || bare.rsplit(']').next().is_some_and(|end| end.contains(':'))
+    {
         true => bare.to_owned(),
         false => format!("{bare}:80"),
     };

@@ -47,15 +47,27 @@ enum Dialect {
 }
 
 /// Answers a question, or a request for one of the gate's own pages.
-pub(crate) async fn answer(connection: &Connection, live: &Live, request: Request<Incoming>, host: String) -> Response<Body> {
+pub(crate) async fn answer(
+    connection: &Connection,
+    live: &Live,
+    request: Request<Incoming>,
+    host: String,
+) -> Response<Body> {
     if !live.setup.trust.trusts(connection.peer) && live.setup.defences.has(Defence::Trust) {
-        return serve::plain(StatusCode::FORBIDDEN, "this server may not ask: it is none of trusted_proxies\n");
+        return serve::plain(
+            StatusCode::FORBIDDEN,
+            "this server may not ask: it is none of trusted_proxies\n",
+        );
     }
     let path = request.uri().path();
-    let name = path.strip_prefix(live.setup.prefix.as_str()).map(str::to_owned);
+    let name = path
+        .strip_prefix(live.setup.prefix.as_str())
+        .map(str::to_owned);
     let told = match &name {
         Some(name) if name == "auth" => told_by_headers(request.headers(), live),
-        Some(name) if name.starts_with("envoy/") => told_by_path(&request, &host, live.setup.prefix.len() + "envoy".len()),
+        Some(name) if name.starts_with("envoy/") => {
+            told_by_path(&request, &host, live.setup.prefix.len() + "envoy".len())
+        }
         Some(name) => return own_page(connection, live, request, &host, name).await,
         None if request.headers().contains_key(X_SHOW) => told_by_path(&request, &host, 0),
         None => Err("a question: ask below the prefix, as the examples do"),
@@ -64,13 +76,28 @@ pub(crate) async fn answer(connection: &Connection, live: &Live, request: Reques
         Ok(told) => decide(connection, live, &request, &told),
         Err(missing) => {
             tracing::warn!(missing, "a question cannot be answered");
-            connection.worker.gate.metrics.refused.get_or_create(&[("reason", "question")]).inc();
-            serve::plain(StatusCode::FORBIDDEN, "this question lacks what it asks about: see the gate's log\n")
+            connection
+                .worker
+                .gate
+                .metrics
+                .refused
+                .get_or_create(&[("reason", "question")])
+                .inc();
+            serve::plain(
+                StatusCode::FORBIDDEN,
+                "this question lacks what it asks about: see the gate's log\n",
+            )
         }
     }
 }
 
-async fn own_page(connection: &Connection, live: &Live, request: Request<Incoming>, host: &str, name: &str) -> Response<Body> {
+async fn own_page(
+    connection: &Connection,
+    live: &Live,
+    request: Request<Incoming>,
+    host: &str,
+    name: &str,
+) -> Response<Body> {
     let headers = request.headers();
     let host = named_host(headers, "x-forwarded-host").unwrap_or_else(|| host.to_owned());
     let facts = Facts {
@@ -91,7 +118,12 @@ async fn own_page(connection: &Connection, live: &Live, request: Request<Incomin
     own::answer(connection, live, request, asking, name, entry).await
 }
 
-fn decide(connection: &Connection, live: &Live, request: &Request<Incoming>, told: &Told) -> Response<Body> {
+fn decide(
+    connection: &Connection,
+    live: &Live,
+    request: &Request<Incoming>,
+    told: &Told,
+) -> Response<Body> {
     let headers = request.headers();
     let is_shown = headers.contains_key(X_SHOW);
     let facts = Facts {
@@ -116,15 +148,24 @@ fn decide(connection: &Connection, live: &Live, request: &Request<Incoming>, tol
         Decision::Pass => Response::new(Body::Empty),
         _ => serve::contain(connection, live, &facts, &judged),
     };
-    if told.dialect == Dialect::Nginx && response.status() == StatusCode::TOO_MANY_REQUESTS && !is_shown {
+    if told.dialect == Dialect::Nginx
+        && response.status() == StatusCode::TOO_MANY_REQUESTS
+        && !is_shown
+    {
         *response.status_mut() = StatusCode::FORBIDDEN;
     }
-    response.headers_mut().insert(X_DECISION, HeaderValue::from_static(judged.done.name()));
+    response
+        .headers_mut()
+        .insert(X_DECISION, HeaderValue::from_static(judged.done.name()));
     match is_shown || is_own {
         true => response,
         false => {
             // Whether the site answers, and how, its own server knows.
-            entry.status = if judged.done == Decision::Pass { 200 } else { response.status().as_u16() };
+            entry.status = if judged.done == Decision::Pass {
+                200
+            } else {
+                response.status().as_u16()
+            };
             connection.worker.log(&entry);
             response
         }
@@ -135,15 +176,28 @@ fn decide(connection: &Connection, live: &Live, request: &Request<Incoming>, tol
 fn told_by_headers(headers: &HeaderMap, live: &Live) -> Result<Told, &'static str> {
     let is_nginx = headers.contains_key("x-original-uri");
     let (uri, method, host, dialect) = match is_nginx {
-        true => ("x-original-uri", "x-original-method", "x-original-host", Dialect::Nginx),
-        false => ("x-forwarded-uri", "x-forwarded-method", "x-forwarded-host", Dialect::Whole),
+        true => (
+            "x-original-uri",
+            "x-original-method",
+            "x-original-host",
+            Dialect::Nginx,
+        ),
+        false => (
+            "x-forwarded-uri",
+            "x-forwarded-method",
+            "x-forwarded-host",
+            Dialect::Whole,
+        ),
     };
     let target = single(headers, uri).ok_or("X-Original-URI or X-Forwarded-Uri, once");
     let method = single(headers, method).ok_or("X-Original-Method or X-Forwarded-Method, once");
     let host = named_host(headers, host).ok_or("X-Original-Host or X-Forwarded-Host, once");
     if !live.setup.defences.has(Defence::Missing) {
         return Ok(Told {
-            method: method.ok().and_then(|method| Method::from_bytes(method.as_bytes()).ok()).unwrap_or(Method::GET),
+            method: method
+                .ok()
+                .and_then(|method| Method::from_bytes(method.as_bytes()).ok())
+                .unwrap_or(Method::GET),
             host: host.unwrap_or_else(|_| "*".to_owned()),
             target: target.unwrap_or("/").to_owned(),
             dialect,
@@ -162,9 +216,19 @@ fn told_by_headers(headers: &HeaderMap, live: &Live) -> Result<Told, &'static st
 }
 
 /// The request as its own path and method tell it.
-fn told_by_path(request: &Request<Incoming>, host: &str, from: usize) -> Result<Told, &'static str> {
-    let target = request.uri().path_and_query().map_or("", |target| target.as_str());
-    let target = target.get(from..).filter(|target| target.starts_with('/')).ok_or("a path behind the prefix")?;
+fn told_by_path(
+    request: &Request<Incoming>,
+    host: &str,
+    from: usize,
+) -> Result<Told, &'static str> {
+    let target = request
+        .uri()
+        .path_and_query()
+        .map_or("", |target| target.as_str());
+    let target = target
+        .get(from..)
+        .filter(|target| target.starts_with('/'))
+        .ok_or("a path behind the prefix")?;
     let host = named_host(request.headers(), "x-forwarded-host").unwrap_or_else(|| host.to_owned());
     Ok(Told {
         method: request.method().clone(),

@@ -91,7 +91,10 @@ pub(crate) fn check<B>(request: &Request<B>, defences: &Defences) -> Result<Stri
             .iter()
             .map(|(name, value)| name.as_str().len() + value.len() + 4)
             .sum();
-        let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+        let target = request
+            .uri()
+            .path_and_query()
+            .map_or(0, |target| target.as_str().len());
         if size > HEAD_MAX || target > TARGET_MAX {
             return Err(Doubt::HeadSize);
         }
@@ -119,11 +122,15 @@ fn check_length<B>(request: &Request<B>) -> Result<(), Doubt> {
     if is_doubled || (length.is_some() && encoding.is_some()) {
         return Err(Doubt::Length);
     }
-    if length.is_some_and(|length| length.is_empty() || !length.as_bytes().iter().all(u8::is_ascii_digit)) {
+    if length.is_some_and(|length| {
+        length.is_empty() || !length.as_bytes().iter().all(u8::is_ascii_digit)
+    }) {
         return Err(Doubt::Length);
     }
     let is_old = request.version() < Version::HTTP_11;
-    if encoding.is_some_and(|encoding| is_old || !encoding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+    if encoding
+        .is_some_and(|encoding| is_old || !encoding.as_bytes().eq_ignore_ascii_case(b"chunked"))
+    {
         return Err(Doubt::Length);
     }
     Ok(())
@@ -133,13 +140,19 @@ fn check_length<B>(request: &Request<B>) -> Result<(), Doubt> {
 fn check_host<B>(request: &Request<B>, defences: &Defences) -> Result<String, Doubt> {
     let mut sent = request.headers().get_all(HOST).iter();
     let first = sent.next().map(HeaderValue::as_bytes);
-    let authority = request.uri().authority().map(|authority| authority.as_str().as_bytes());
+    let authority = request
+        .uri()
+        .authority()
+        .map(|authority| authority.as_str().as_bytes());
     if defences.has(Defence::Host) {
         let is_two = sent.next().is_some();
         // HTTP/2 may name the host twice, but not two hosts.
         let differs = request.version() == Version::HTTP_2
             && matches!((first, authority), (Some(first), Some(authority)) if !first.eq_ignore_ascii_case(authority));
-        if is_two || differs || (first.is_none() && (authority.is_none() || request.version() == Version::HTTP_11)) {
+        if is_two
+            || differs
+            || (first.is_none() && (authority.is_none() || request.version() == Version::HTTP_11))
+        {
             return Err(Doubt::Host);
         }
         if first.is_some_and(|first| host::canonical(first).is_none()) {
@@ -148,7 +161,9 @@ fn check_host<B>(request: &Request<B>, defences: &Defences) -> Result<String, Do
     }
     let named = authority.or(first).unwrap_or_default();
     match defences.has(Defence::HostSpelling) {
-        true => host::canonical(named).map(|host| host.into_owned()).ok_or(Doubt::Host),
+        true => host::canonical(named)
+            .map(|host| host.into_owned())
+            .ok_or(Doubt::Host),
         false => Ok(String::from_utf8_lossy(named).into_owned()),
     }
 }
@@ -173,7 +188,9 @@ pub(crate) fn lists(headers: &HeaderMap, name: &HeaderName, token: &[u8]) -> boo
 /// Takes out what belongs to the connection, by its list and by name.
 pub(crate) fn drop_connection_headers(headers: &mut HeaderMap, defences: &Defences) {
     if !headers.contains_key(CONNECTION) {
-        HOP_BY_HOP.iter().for_each(|name| drop(headers.remove(name)));
+        HOP_BY_HOP
+            .iter()
+            .for_each(|name| drop(headers.remove(name)));
         return;
     }
     let listed: Vec<HeaderName> = headers
@@ -189,7 +206,9 @@ pub(crate) fn drop_connection_headers(headers: &mut HeaderMap, defences: &Defenc
             headers.remove(name);
         }
     }
-    HOP_BY_HOP.iter().for_each(|name| drop(headers.remove(name)));
+    HOP_BY_HOP
+        .iter()
+        .for_each(|name| drop(headers.remove(name)));
 }
 
 /// Takes out headers that only the gate may set, in every spelling that a site may read as one: some take `_` for `-`.

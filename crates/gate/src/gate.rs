@@ -27,7 +27,6 @@ use hyper::header::COOKIE;
 use hyper::header::HeaderValue;
 use hyper::header::USER_AGENT;
 
-use crate::challenge::BASE_BITS;
 use crate::challenge::Challenger;
 use crate::challenge::Clearance;
 use crate::challenge::Moment;
@@ -43,38 +42,44 @@ use crate::trust;
 
 /// What a reload replaces.
 #[derive(Debug)]
-pub struct Live {
+pub(crate) struct Live {
     /// The `[gate]` part of the settings.
-    pub setup: Setup,
+    pub(crate) setup: Setup,
     /// Limits, with the counters that stay.
-    pub policy: Policy,
+    pub(crate) policy: Policy,
     /// Hashes agents as the analysis does.
-    pub lens: Lens,
+    pub(crate) lens: Lens,
     /// Cookies that carry a session.
-    pub session_cookies: Vec<String>,
+    pub(crate) session_cookies: Vec<String>,
     /// The pages that the gate shows.
-    pub pages: Pages,
+    pub(crate) pages: Pages,
 }
 
 /// What all threads share.
-#[derive(Debug)]
-pub struct Gate {
+pub(crate) struct Gate {
     /// The time.
-    pub clock: Clock,
+    pub(crate) clock: Clock,
     /// What a reload replaces.
-    pub live: ArcSwap<Live>,
+    pub(crate) live: ArcSwap<Live>,
     /// What the knowledge base says.
-    pub standing: ArcSwap<Standing>,
+    pub(crate) standing: ArcSwap<Standing>,
     /// Pages of the last day.
-    pub counters: Arc<Counters>,
+    pub(crate) counters: Arc<Counters>,
     /// Makes challenges and checks answers.
-    pub challenger: Challenger,
+    pub(crate) challenger: Challenger,
     /// What the gate counts about itself.
-    pub metrics: Metrics,
+    pub(crate) metrics: Metrics,
     /// Allowed sources that passed their cap go here: their entries are taken back.
     pub(crate) over_cap: SyncSender<Subject>,
     /// Connections of clients now.
     pub(crate) connections: AtomicUsize,
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Nothing of what it knows belongs into a log.
+        out.write_str("Gate")
+    }
 }
 
 /// Facts of one request, however it came.
@@ -103,7 +108,9 @@ pub(crate) struct Judged {
 impl<'a> Facts<'a> {
     /// The agent: the first one sent.
     pub(crate) fn agent(&self) -> &'a [u8] {
-        self.headers.get(USER_AGENT).map_or(b"", HeaderValue::as_bytes)
+        self.headers
+            .get(USER_AGENT)
+            .map_or(b"", HeaderValue::as_bytes)
     }
 
     /// The one who asks, as challenges know them.
@@ -118,7 +125,10 @@ impl<'a> Facts<'a> {
 
     /// All cookie headers.
     pub(crate) fn cookies(&self) -> impl Iterator<Item = &'a [u8]> {
-        self.headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes)
+        self.headers
+            .get_all(COOKIE)
+            .iter()
+            .map(HeaderValue::as_bytes)
     }
 
     /// The path without query.
@@ -146,7 +156,9 @@ impl Gate {
             source: visitor.source,
         };
         let time = self.clock.now();
-        let clearance = self.challenger.find(facts.cookies(), &visitor, u64::from(time));
+        let clearance = self
+            .challenger
+            .find(facts.cookies(), &visitor, u64::from(time));
         let agent = match visitor.agent {
             b"" => 0,
             agent => live.lens.agent(agent),
@@ -154,7 +166,8 @@ impl Gate {
         let asked = Asked {
             source: visitor.source,
             time,
-            is_page: facts.is_counted && is_page(facts.method.as_str().as_bytes(), facts.target.as_bytes()),
+            is_page: facts.is_counted
+                && is_page(facts.method.as_str().as_bytes(), facts.target.as_bytes()),
             agent,
             rule: live.setup.rules.decide(&subject, &live.setup.defences),
             user: None,
@@ -163,7 +176,9 @@ impl Gate {
             is_suspicious: false,
         };
         let decided = live.policy.decide(&asked, &self.standing.load());
-        if decided.is_over_cap && let Some(network) = network_of(visitor.source) {
+        if decided.is_over_cap
+            && let Some(network) = network_of(visitor.source)
+        {
             // Where many wait already, the next request of the source says it again.
             let _ = self.over_cap.try_send(Subject::of(network));
         }
@@ -177,13 +192,19 @@ impl Gate {
                 self.metrics.would(decided.decision);
             }
         }
-        Judged { decided, done, clearance }
+        Judged {
+            decided,
+            done,
+            clearance,
+        }
     }
 
     /// True where a clearance is good for another page.
     pub(crate) fn is_cleared(&self, live: &Live, facts: &Facts<'_>) -> bool {
         let time = self.clock.now();
-        let found = self.challenger.find(facts.cookies(), &facts.visitor(), u64::from(time));
+        let found = self
+            .challenger
+            .find(facts.cookies(), &facts.visitor(), u64::from(time));
         let used = found.map(|clearance| self.counters.look(Tally::clearance(clearance.id), time));
         used.is_some_and(|used| used < live.policy.limits.clearance_pages)
     }
@@ -198,12 +219,15 @@ impl Gate {
             u64::from(limits.k2),
             self.counters.look(Tally::failures(source), time),
         );
-        (bits + live.setup.challenge_bits).saturating_sub(BASE_BITS).max(1)
+        (bits + live.setup.challenge_bits)
+            .saturating_sub(difficulty(0, 1, 1, 0))
+            .max(1)
     }
 
     /// Remembers an answer that no honest browser gives.
     pub(crate) fn count_failure(&self, source: Source) {
-        self.counters.count(Tally::failures(source), self.clock.now(), 1);
+        self.counters
+            .count(Tally::failures(source), self.clock.now(), 1);
     }
 
     /// The session of a request, for the log: not told where other cookies were sent, none where none was, else its hash.
@@ -213,9 +237,15 @@ impl Gate {
             sends_cookies = true;
             for cookie in header.split(|byte| *byte == b';') {
                 let cookie = cookie.trim_ascii();
-                let Some(equals) = memchr::memchr(b'=', cookie) else { continue };
+                let Some(equals) = memchr::memchr(b'=', cookie) else {
+                    continue;
+                };
                 let (name, value) = (&cookie[..equals], &cookie[equals + 1..]);
-                if live.session_cookies.iter().any(|known| known.as_bytes() == name) {
+                if live
+                    .session_cookies
+                    .iter()
+                    .any(|known| known.as_bytes() == name)
+                {
                     // The log must not hold what would let its reader take over a session.
                     let mut hasher = std::hash::DefaultHasher::new();
                     value.hash(&mut hasher);

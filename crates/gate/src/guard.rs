@@ -71,7 +71,11 @@ impl Upgrading {
 
     fn set(&self, state: u8) {
         self.state.store(state, Ordering::Release);
-        let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let waker = self
+            .waker
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -153,7 +157,10 @@ impl<S> Guard<S> {
             match &mut self.state {
                 State::Start | State::Head => {
                     // Empty lines before a request mean nothing (RFC 9112, 2.2).
-                    let blank = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+                    let blank = rest
+                        .iter()
+                        .take_while(|byte| matches!(byte, b'\r' | b'\n'))
+                        .count();
                     let Some(length) = head::end(&rest[blank..]) else {
                         let is_long = rest.len() > HEAD_MAX;
                         if is_long {
@@ -176,13 +183,19 @@ impl<S> Guard<S> {
                         Ok(Follows::Websocket) => State::Upgrading,
                         Err(_) => {
                             self.state = State::Refused;
-                            return Looked { sound: at, is_waiting: false };
+                            return Looked {
+                                sound: at,
+                                is_waiting: false,
+                            };
                         }
                     };
                     at += blank + length;
                     if matches!(self.state, State::Upgrading) {
                         self.upgrading.state.store(WAITING, Ordering::Release);
-                        return Looked { sound: at, is_waiting: false };
+                        return Looked {
+                            sound: at,
+                            is_waiting: false,
+                        };
                     }
                 }
                 State::Body(left) => {
@@ -201,14 +214,20 @@ impl<S> Guard<S> {
                     }
                     Walked::Unclear(length) => {
                         self.state = State::Ended;
-                        return Looked { sound: at + length, is_waiting: false };
+                        return Looked {
+                            sound: at + length,
+                            is_waiting: false,
+                        };
                     }
                 },
                 State::Open => at = bytes.len(),
                 State::Upgrading | State::Refused | State::Ended => break,
             }
         }
-        Looked { sound: at, is_waiting: false }
+        Looked {
+            sound: at,
+            is_waiting: false,
+        }
     }
 
     /// Passes on bytes that were held and looked at.
@@ -232,7 +251,11 @@ impl<S> Guard<S> {
 
     /// The state after the answer to an upgrade.
     fn settle_upgrade(&mut self, context: &mut Context<'_>) {
-        let mut waker = self.upgrading.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waker = self
+            .upgrading
+            .waker
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         self.state = match self.upgrading.state.load(Ordering::Acquire) {
             REFUSED => State::Head,
             TUNNEL => State::Open,
@@ -268,7 +291,11 @@ impl<S> Guard<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         loop {
             if this.ready > 0 {
@@ -300,7 +327,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
                 }
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Ready(Ok(())) if buffer.filled().len() == before => return Poll::Ready(Ok(())),
+                Poll::Ready(Ok(())) if buffer.filled().len() == before => {
+                    return Poll::Ready(Ok(()));
+                }
                 Poll::Ready(Ok(())) => {}
             }
             if matches!(this.state, State::Open) {
@@ -323,7 +352,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
             if !looked.is_waiting {
                 this.read_timer = None;
             }
-            this.held.extend_from_slice(&buffer.filled()[before + looked.sound..]);
+            this.held
+                .extend_from_slice(&buffer.filled()[before + looked.sound..]);
             buffer.set_filled(before + looked.sound);
             if looked.sound > 0 {
                 return Poll::Ready(Ok(()));
@@ -334,7 +364,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
 
 impl<S: AsyncWrite + Unpin> Guard<S> {
     /// An answer that the client does not take in time ends the connection.
-    fn written<T>(&mut self, context: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn written<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        outcome: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if outcome.is_ready() {
             self.write_timer = None;
             return outcome;
@@ -351,7 +385,11 @@ impl<S: AsyncWrite + Unpin> Guard<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Guard<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.inner).poll_write(context, bytes);
         self.written(context, outcome)
     }

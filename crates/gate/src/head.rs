@@ -83,7 +83,10 @@ impl Seen {
         if name.is_empty() || !name.iter().copied().all(is_token) {
             return Err(Unclear::Name);
         }
-        if value.iter().any(|byte| *byte < b' ' && *byte != b'\t' || *byte == 0x7f) {
+        if value
+            .iter()
+            .any(|byte| *byte < b' ' && *byte != b'\t' || *byte == 0x7f)
+        {
             return Err(Unclear::Line);
         }
         match name.len() {
@@ -104,11 +107,16 @@ impl Seen {
     fn length(&mut self, value: &[u8]) -> Result<(), Unclear> {
         let digits = value.strip_prefix(b" ").unwrap_or(value);
         let digits = digits.strip_suffix(b" ").unwrap_or(digits);
-        let is_number = (1..=DIGITS_MAX).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+        let is_number =
+            (1..=DIGITS_MAX).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
         if !is_number || self.length.is_some() {
             return Err(Unclear::Length);
         }
-        self.length = Some(digits.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')));
+        self.length = Some(
+            digits
+                .iter()
+                .fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')),
+        );
         Ok(())
     }
 
@@ -129,7 +137,9 @@ impl Seen {
             };
         }
         Ok(match self.length {
-            None | Some(0) if self.is_get && self.is_newest && self.says_upgrade && self.says_websocket => {
+            None | Some(0)
+                if self.is_get && self.is_newest && self.says_upgrade && self.says_websocket =>
+            {
                 Follows::Websocket
             }
             length => Follows::Bytes(length.unwrap_or(0)),
@@ -234,7 +244,9 @@ impl Chunks {
     /// Takes one byte outside of a chunk's own: true at the end of the body, `None` for a byte that cannot stand there.
     fn step(&mut self, byte: u8) -> Option<bool> {
         self.at = match (self.at, byte) {
-            (Chunk::Size(digits), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') if digits < SIZE_DIGITS_MAX => {
+            (Chunk::Size(digits), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F')
+                if digits < SIZE_DIGITS_MAX =>
+            {
                 let value = (byte as char).to_digit(16)?;
                 self.left = self.left << 4 | u64::from(value);
                 Chunk::Size(digits + 1)
@@ -275,36 +287,100 @@ mod tests {
     fn sound_heads() {
         assert_eq!(head(""), Ok(Follows::Bytes(0)));
         assert_eq!(head("Content-Length: 12\r\n"), Ok(Follows::Bytes(12)));
-        assert_eq!(head("content-length:12 \r\nX-Odd_name: \u{e9}\t!\r\n"), Ok(Follows::Bytes(12)));
+        assert_eq!(
+            head("content-length:12 \r\nX-Odd_name: \u{e9}\t!\r\n"),
+            Ok(Follows::Bytes(12))
+        );
         assert_eq!(head("Transfer-Encoding: Chunked\r\n"), Ok(Follows::Chunks));
-        let websocket = b"GET / HTTP/1.1\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n\r\n";
+        let websocket =
+            b"GET / HTTP/1.1\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n\r\n";
         assert_eq!(check(websocket), Ok(Follows::Websocket));
     }
 
     #[test]
     fn h002_lengths_that_can_be_read_in_two_ways_are_unclear() {
-        for value in ["5, 5", "", "+5", " 0x5", "5 5", "5,", "18446744073709551616", "-1", "5\t", "\t5", "5;"] {
-            assert_eq!(head(&format!("Content-Length: {value}\r\n")), Err(Unclear::Length), "{value:?}");
+        for value in [
+            "5, 5",
+            "",
+            "+5",
+            " 0x5",
+            "5 5",
+            "5,",
+            "18446744073709551616",
+            "-1",
+            "5\t",
+            "\t5",
+            "5;",
+        ] {
+            assert_eq!(
+                head(&format!("Content-Length: {value}\r\n")),
+                Err(Unclear::Length),
+                "{value:?}"
+            );
         }
-        assert_eq!(head("Content-Length: 5\r\nContent-Length: 5\r\n"), Err(Unclear::Length));
-        assert_eq!(head("Content-Length: 5\r\nContent-Length: 6\r\n"), Err(Unclear::Length));
+        assert_eq!(
+            head("Content-Length: 5\r\nContent-Length: 5\r\n"),
+            Err(Unclear::Length)
+        );
+        assert_eq!(
+            head("Content-Length: 5\r\nContent-Length: 6\r\n"),
+            Err(Unclear::Length)
+        );
     }
 
     #[test]
     fn h001_h003_encodings_that_can_be_read_in_two_ways_are_unclear() {
-        for value in ["chunked, chunked", "xchunked", "identity", "\tchunked", "chunked\t", "gzip, chunked", "chunked;a=b", ""] {
-            assert_eq!(head(&format!("Transfer-Encoding: {value}\r\n")), Err(Unclear::Encoding), "{value:?}");
+        for value in [
+            "chunked, chunked",
+            "xchunked",
+            "identity",
+            "\tchunked",
+            "chunked\t",
+            "gzip, chunked",
+            "chunked;a=b",
+            "",
+        ] {
+            assert_eq!(
+                head(&format!("Transfer-Encoding: {value}\r\n")),
+                Err(Unclear::Encoding),
+                "{value:?}"
+            );
         }
-        assert_eq!(head("Transfer-Encoding: \x0bchunked\r\n"), Err(Unclear::Line));
-        assert_eq!(head("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), Err(Unclear::Encoding));
-        assert_eq!(head("Transfer-Encoding: chunked\r\nContent-Length: 6\r\n"), Err(Unclear::Encoding));
-        assert_eq!(head("Content-Length: 6\r\nTransfer-Encoding: chunked\r\n"), Err(Unclear::Encoding));
-        assert_eq!(check(b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), Err(Unclear::Encoding));
+        assert_eq!(
+            head("Transfer-Encoding: \x0bchunked\r\n"),
+            Err(Unclear::Line)
+        );
+        assert_eq!(
+            head("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
+            Err(Unclear::Encoding)
+        );
+        assert_eq!(
+            head("Transfer-Encoding: chunked\r\nContent-Length: 6\r\n"),
+            Err(Unclear::Encoding)
+        );
+        assert_eq!(
+            head("Content-Length: 6\r\nTransfer-Encoding: chunked\r\n"),
+            Err(Unclear::Encoding)
+        );
+        assert_eq!(
+            check(b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"),
+            Err(Unclear::Encoding)
+        );
     }
 
     #[test]
     fn h008_header_lines_that_can_be_read_in_two_ways_are_unclear() {
-        for lines in [": x\r\n", "Name : v\r\n", "A: b\x00c\r\n", "A: b\rc\r\n", "A: b\nC: d\r\n", "A: b\r\n c\r\n", "A(: b\r\n", "A\r\n", "A: \x7f\r\n"] {
+        for lines in [
+            ": x\r\n",
+            "Name : v\r\n",
+            "A: b\x00c\r\n",
+            "A: b\rc\r\n",
+            "A: b\nC: d\r\n",
+            "A: b\r\n c\r\n",
+            "A(: b\r\n",
+            "A\r\n",
+            "A: \x7f\r\n",
+        ] {
             assert!(head(lines).is_err(), "{lines:?}");
         }
         assert!(check(b"GET / HTTP/1.1\nHost: a\n\n").is_err());
@@ -318,7 +394,9 @@ mod tests {
             match bit.walk(&[*byte]) {
                 Walked::On => assert!(at + 1 < body.len() || whole == Walked::On),
                 Walked::End(_) => return (whole == Walked::End(at + 1)).then_some(whole).unwrap(),
-                Walked::Unclear(_) => return (whole == Walked::Unclear(at)).then_some(whole).unwrap(),
+                Walked::Unclear(_) => {
+                    return (whole == Walked::Unclear(at)).then_some(whole).unwrap();
+                }
             }
         }
         whole
@@ -327,16 +405,39 @@ mod tests {
     #[test]
     fn h004_chunks() {
         assert_eq!(chunks(b"3\r\nabc\r\n0\r\n\r\nGET"), Walked::End(13));
-        assert_eq!(chunks(b"3;a=b\r\nabc\r\n00\r\nX: y\r\n\r\n"), Walked::End(26));
+        assert_eq!(
+            chunks(b"3;a=b\r\nabc\r\n00\r\nX: y\r\n\r\n"),
+            Walked::End(26)
+        );
         assert_eq!(chunks(b"3\r\nab"), Walked::On);
         for body in [
-            "FFFFFFFFFFFFFFFFF\r\n", "\r\n", "-1\r\n", "3\nabc\n", "3\r\nabcd\r\n", "3\r\nabc0\r\n\r\n", "g\r\n", " 3\r\n", "3 \r\n", "0\r\n\n", "0\r\nX: y\n\r\n", "0x3\r\n",
+            "FFFFFFFFFFFFFFFFF\r\n",
+            "\r\n",
+            "-1\r\n",
+            "3\nabc\n",
+            "3\r\nabcd\r\n",
+            "3\r\nabc0\r\n\r\n",
+            "g\r\n",
+            " 3\r\n",
+            "3 \r\n",
+            "0\r\n\n",
+            "0\r\nX: y\n\r\n",
+            "0x3\r\n",
         ] {
-            assert!(matches!(chunks(body.as_bytes()), Walked::Unclear(_)), "{body:?}");
+            assert!(
+                matches!(chunks(body.as_bytes()), Walked::Unclear(_)),
+                "{body:?}"
+            );
         }
         let long = format!("1;{}\r\n", "a".repeat(1 << 20));
-        assert!(matches!(Chunks::default().walk(long.as_bytes()), Walked::Unclear(_)));
+        assert!(matches!(
+            Chunks::default().walk(long.as_bytes()),
+            Walked::Unclear(_)
+        ));
         let many = "1;\r\na\r\n".repeat(100_000);
-        assert!(matches!(Chunks::default().walk(many.as_bytes()), Walked::Unclear(_)));
+        assert!(matches!(
+            Chunks::default().walk(many.as_bytes()),
+            Walked::Unclear(_)
+        ));
     }
 }

@@ -31,7 +31,13 @@ use crate::gate::Gate;
 const TICK: Duration = Duration::from_millis(200);
 
 /// Writes blocks of lines to the access log, and hands them on to be learned from.
-pub(crate) fn write_log(path: &Path, blocks: &Receiver<Vec<u8>>, learn: &SyncSender<Vec<u8>>, gate: &Gate, reopen: &AtomicBool) {
+pub(crate) fn write_log(
+    path: &Path,
+    blocks: &Receiver<Vec<u8>>,
+    learn: &SyncSender<Vec<u8>>,
+    gate: &Gate,
+    reopen: &AtomicBool,
+) {
     let mut file = open(path);
     loop {
         match blocks.recv_timeout(TICK) {
@@ -58,10 +64,14 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// Appends a block. A log that cannot be written is opened anew with the next block; what was in this one is lost, and counted.
 fn append(file: io::Result<File>, path: &Path, block: &[u8], gate: &Gate) -> io::Result<File> {
-    let written = file.or_else(|_| open(path)).and_then(|mut file| file.write_all(block).map(|()| file));
+    let written = file
+        .or_else(|_| open(path))
+        .and_then(|mut file| file.write_all(block).map(|()| file));
     gate.metrics.log_failed.set(i64::from(written.is_err()));
     if let Err(error) = &written {
-        gate.metrics.log_lines_lost.inc_by(memchr::memchr_iter(b'\n', block).count() as u64);
+        gate.metrics
+            .log_lines_lost
+            .inc_by(memchr::memchr_iter(b'\n', block).count() as u64);
         tracing::error!(%error, path = %path.display(), "the access log cannot be written");
     }
     written
@@ -88,7 +98,11 @@ impl std::fmt::Debug for Learner {
 
 /// Learns from blocks of lines until there are no more; judges when it is time to.
 pub(crate) fn learn(learner: Learner, blocks: &Receiver<Vec<u8>>, gate: &Arc<Gate>, base: &Path) {
-    let Learner { analysis, protected, history } = learner;
+    let Learner {
+        analysis,
+        protected,
+        history,
+    } = learner;
     let mut learning = Learning {
         analysis,
         protected,
@@ -153,7 +167,10 @@ impl Learning {
         let max = self.gate.live.load().setup.profiles_max;
         let forgotten = self.analysis.keep_heaviest(max);
         self.gate.metrics.sources_forgotten.inc_by(forgotten);
-        self.gate.metrics.sources.set(i64::try_from(self.analysis.sources()).unwrap_or(i64::MAX));
+        self.gate
+            .metrics
+            .sources
+            .set(i64::try_from(self.analysis.sources()).unwrap_or(i64::MAX));
     }
 
     fn judge(&mut self) {
@@ -162,13 +179,19 @@ impl Learning {
         let report = self.analysis.report();
         let limits = self.gate.live.load().policy.limits.clone();
         let outcome = self.update(&report, &limits);
-        self.gate.metrics.base_failed.set(i64::from(outcome.is_err()));
+        self.gate
+            .metrics
+            .base_failed
+            .set(i64::from(outcome.is_err()));
         if let Err(fault) = outcome {
             // What is known stays in force; the next judgement tries again.
             tracing::error!(%fault, path = %self.base.display(), "the knowledge base cannot be written");
         }
         self.gate.metrics.judged.inc();
-        self.gate.metrics.judged_at.set(i64::from(self.gate.clock.now()));
+        self.gate
+            .metrics
+            .judged_at
+            .set(i64::from(self.gate.clock.now()));
     }
 
     fn update(&self, report: &cattlegrid_core::Report, limits: &Limits) -> Result<(), Fault> {

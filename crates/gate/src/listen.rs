@@ -88,9 +88,17 @@ impl Listener {
 pub(crate) fn load_tls(certificate: &Path, key: &Path) -> Result<ServerConfig, String> {
     let certificates: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect)
-        .map_err(|error| format!("{}: no certificate can be read: {error}", certificate.display()))?;
+        .map_err(|error| {
+            format!(
+                "{}: no certificate can be read: {error}",
+                certificate.display()
+            )
+        })?;
     if certificates.is_empty() {
-        return Err(format!("{}: there is no certificate in it", certificate.display()));
+        return Err(format!(
+            "{}: there is no certificate in it",
+            certificate.display()
+        ));
     }
     let private = PrivateKeyDer::from_pem_file(key)
         .map_err(|error| format!("{}: no private key can be read: {error}", key.display()))?;
@@ -110,7 +118,9 @@ pub(crate) fn bind(listen: &Listen, workers: usize) -> Result<Vec<Bound>, String
     let failed = |error: io::Error| {
         let hint = match error.kind() {
             io::ErrorKind::AddrInUse => ": something else listens there already",
-            io::ErrorKind::PermissionDenied => ": ports below 1024 need a right (AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit file)",
+            io::ErrorKind::PermissionDenied => {
+                ": ports below 1024 need a right (AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit file)"
+            }
             _ => "",
         };
         format!("{} cannot be listened on: {error}{hint}", listen.address)
@@ -155,7 +165,12 @@ fn bind_unix(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
 }
 
 /// Takes connections until it is told to stop.
-pub(crate) async fn accept(bound: Bound, listener: Arc<Listener>, worker: Arc<Worker>, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn accept(
+    bound: Bound,
+    listener: Arc<Listener>,
+    worker: Arc<Worker>,
+    mut stop: watch::Receiver<bool>,
+) {
     let accepting = async {
         match bound {
             Bound::Tcp(socket) => match tokio::net::TcpListener::from_std(socket) {
@@ -176,20 +191,36 @@ pub(crate) async fn accept(bound: Bound, listener: Arc<Listener>, worker: Arc<Wo
     stop.mark_unchanged();
 }
 
-async fn accept_tcp(socket: &tokio::net::TcpListener, listener: &Arc<Listener>, worker: &Arc<Worker>, stop: &watch::Receiver<bool>) {
+async fn accept_tcp(
+    socket: &tokio::net::TcpListener,
+    listener: &Arc<Listener>,
+    worker: &Arc<Worker>,
+    stop: &watch::Receiver<bool>,
+) {
     loop {
         match socket.accept().await {
             Ok((stream, address)) => {
                 // Without it short answers wait for an acknowledgement.
                 let _ = stream.set_nodelay(true);
-                take(stream, Peer::Address(address.ip().to_canonical()), listener, worker, stop);
+                take(
+                    stream,
+                    Peer::Address(address.ip().to_canonical()),
+                    listener,
+                    worker,
+                    stop,
+                );
             }
             Err(error) => pause(worker, &error).await,
         }
     }
 }
 
-async fn accept_unix(socket: &tokio::net::UnixListener, listener: &Arc<Listener>, worker: &Arc<Worker>, stop: &watch::Receiver<bool>) {
+async fn accept_unix(
+    socket: &tokio::net::UnixListener,
+    listener: &Arc<Listener>,
+    worker: &Arc<Worker>,
+    stop: &watch::Receiver<bool>,
+) {
     loop {
         match socket.accept().await {
             Ok((stream, _)) => take(stream, Peer::Unix, listener, worker, stop),
@@ -200,8 +231,21 @@ async fn accept_unix(socket: &tokio::net::UnixListener, listener: &Arc<Listener>
 
 /// An accept that failed would fail again at once where files are lacking.
 async fn pause(worker: &Worker, error: &io::Error) {
-    let is_passing = matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted);
-    if is_passing || !worker.gate.live.load().setup.defences.has(Defence::AcceptPause) {
+    let is_passing = matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::Interrupted
+    );
+    if is_passing
+        || !worker
+            .gate
+            .live
+            .load()
+            .setup
+            .defences
+            .has(Defence::AcceptPause)
+    {
         return;
     }
     worker.gate.metrics.connections_refused.inc();
@@ -218,8 +262,13 @@ impl Drop for Counted {
     }
 }
 
-fn take<S>(stream: S, peer: Peer, listener: &Arc<Listener>, worker: &Arc<Worker>, stop: &watch::Receiver<bool>)
-where
+fn take<S>(
+    stream: S,
+    peer: Peer,
+    listener: &Arc<Listener>,
+    worker: &Arc<Worker>,
+    stop: &watch::Receiver<bool>,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let gate = &worker.gate;
@@ -242,7 +291,13 @@ where
 }
 
 /// The PROXY header and TLS, where they are wanted.
-async fn greet<S>(mut stream: S, mut peer: Peer, listener: &Listener, worker: Arc<Worker>, stop: watch::Receiver<bool>) -> io::Result<()>
+async fn greet<S>(
+    mut stream: S,
+    mut peer: Peer,
+    listener: &Listener,
+    worker: Arc<Worker>,
+    stop: watch::Receiver<bool>,
+) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -250,9 +305,15 @@ where
     let wait = live.setup.waits.header;
     if listener.listen.proxy_protocol {
         if !live.setup.trust.trusts(peer) {
-            return Err(io::Error::other("a PROXY header of somebody who is not trusted"));
+            return Err(io::Error::other(
+                "a PROXY header of somebody who is not trusted",
+            ));
         }
-        let read = timeout(wait.min(Duration::from_secs(2)), proxy_protocol::read(&mut stream)).await??;
+        let read = timeout(
+            wait.min(Duration::from_secs(2)),
+            proxy_protocol::read(&mut stream),
+        )
+        .await??;
         if let Some(client) = read {
             peer = Peer::Address(client);
         }
@@ -277,14 +338,24 @@ where
 fn watch_of(setup: &Setup) -> Watch {
     Watch {
         checks_framing: setup.defences.has(Defence::Framing),
-        header: setup.defences.has(Defence::HeaderTime).then_some(setup.waits.header),
+        header: setup
+            .defences
+            .has(Defence::HeaderTime)
+            .then_some(setup.waits.header),
         body: setup.waits.body,
         write: setup.waits.write,
     }
 }
 
 /// Requests and answers, until one side ends or the gate stops.
-async fn converse<S>(guard: Guard<S>, peer: Peer, is_tls: bool, role: Role, worker: Arc<Worker>, mut stop: watch::Receiver<bool>) -> io::Result<()>
+async fn converse<S>(
+    guard: Guard<S>,
+    peer: Peer,
+    is_tls: bool,
+    role: Role,
+    worker: Arc<Worker>,
+    mut stop: watch::Receiver<bool>,
+) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -316,7 +387,11 @@ fn builder(setup: &Setup) -> auto::Builder<TokioExecutor> {
     http1
         .timer(TokioTimer::new())
         .max_headers(HEADERS_MAX)
-        .header_read_timeout(defences.has(Defence::HeaderTime).then_some(setup.waits.idle));
+        .header_read_timeout(
+            defences
+                .has(Defence::HeaderTime)
+                .then_some(setup.waits.idle),
+        );
     if defences.has(Defence::HeadSize) {
         http1.max_buf_size(BUFFER_MAX);
     }
@@ -331,9 +406,13 @@ fn builder(setup: &Setup) -> auto::Builder<TokioExecutor> {
         .keep_alive_interval(setup.waits.idle / 2)
         .keep_alive_timeout(setup.waits.header);
     if defences.has(Defence::Resets) {
-        http2.max_pending_accept_reset_streams(20).max_local_error_reset_streams(64);
+        http2
+            .max_pending_accept_reset_streams(20)
+            .max_local_error_reset_streams(64);
     } else {
-        http2.max_pending_accept_reset_streams(1_000_000).max_local_error_reset_streams(1_000_000);
+        http2
+            .max_pending_accept_reset_streams(1_000_000)
+            .max_local_error_reset_streams(1_000_000);
     }
     builder
 }

@@ -103,7 +103,8 @@ impl Lines {
 
     /// Hands over what has gathered: the log is never much behind.
     pub(crate) fn tick(&self, metrics: &Metrics) {
-        let gathered = std::mem::take(&mut *self.gathered.lock().unwrap_or_else(PoisonError::into_inner));
+        let gathered =
+            std::mem::take(&mut *self.gathered.lock().unwrap_or_else(PoisonError::into_inner));
         if !gathered.is_empty() {
             self.hand_over(gathered, metrics);
         }
@@ -120,7 +121,12 @@ impl Lines {
 
 fn write(entry: &Entry, out: &mut Vec<u8>) {
     // Writing into memory cannot fail.
-    let _ = write!(out, "{{\"time\":{}.{:03},\"source\":\"", entry.time_ms / 1000, entry.time_ms % 1000);
+    let _ = write!(
+        out,
+        "{{\"time\":{}.{:03},\"source\":\"",
+        entry.time_ms / 1000,
+        entry.time_ms % 1000
+    );
     match entry.client {
         Some(address) => drop(write!(out, "{address}")),
         None => out.extend_from_slice(b"127.0.0.1"),
@@ -131,7 +137,11 @@ fn write(entry: &Entry, out: &mut Vec<u8>) {
     text(entry.host.as_bytes(), out);
     out.extend_from_slice(b"\",\"target\":\"");
     text(entry.target.as_str().as_bytes(), out);
-    let _ = write!(out, "\",\"status\":{},\"bytes\":{}", entry.status, entry.bytes);
+    let _ = write!(
+        out,
+        "\",\"status\":{},\"bytes\":{}",
+        entry.status, entry.bytes
+    );
     value("referrer", entry.referrer.as_ref(), out);
     value("agent", entry.agent.as_ref(), out);
     match entry.session {
@@ -140,8 +150,18 @@ fn write(entry: &Entry, out: &mut Vec<u8>) {
         Some(Some(hash)) => drop(write!(out, ",\"session\":\"{hash:016x}\"")),
     }
     let us = entry.started.elapsed().as_micros();
-    let _ = write!(out, ",\"duration\":{}.{:06}", us / 1_000_000, us % 1_000_000);
-    let _ = write!(out, ",\"decision\":\"{}\",\"reason\":\"{}\"", entry.outcome.name(), entry.reason);
+    let _ = write!(
+        out,
+        ",\"duration\":{}.{:06}",
+        us / 1_000_000,
+        us % 1_000_000
+    );
+    let _ = write!(
+        out,
+        ",\"decision\":\"{}\",\"reason\":\"{}\"",
+        entry.outcome.name(),
+        entry.reason
+    );
     if let Some(would) = entry.would {
         let _ = write!(out, ",\"would\":\"{}\"", would.name());
     }
@@ -172,7 +192,10 @@ fn text(bytes: &[u8], out: &mut Vec<u8>) {
     let bytes = &bytes[..bytes.len().min(VALUE_MAX)];
     for part in bytes.utf8_chunks() {
         let mut rest = part.valid().as_bytes();
-        while let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f | 0x7f)) {
+        while let Some(at) = rest
+            .iter()
+            .position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f | 0x7f))
+        {
             out.extend_from_slice(&rest[..at]);
             let _ = match rest[at] {
                 byte @ (b'"' | b'\\') => out.write_all(&[b'\\', byte]),

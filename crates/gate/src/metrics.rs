@@ -14,7 +14,7 @@ type Labels = [(&'static str, &'static str); 1];
 
 /// All counts.
 #[derive(Debug)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     registry: Registry,
     decisions: [Counter; 4],
     would: [Counter; 4],
@@ -59,12 +59,18 @@ impl Default for Metrics {
         let would: Family<Labels, Counter> = Family::default();
         let reasons: Family<Labels, Counter> = Family::default();
         let statuses: Family<Labels, Counter> = Family::default();
-        let of = |family: &Family<Labels, Counter>, name, value| family.get_or_create(&[(name, value)]).clone();
+        let of = |family: &Family<Labels, Counter>, name, value| {
+            family.get_or_create(&[(name, value)]).clone()
+        };
         let metrics = Metrics {
             decisions: DECISIONS.map(|decision| of(&decisions, "decision", decision.name())),
             would: DECISIONS.map(|decision| of(&would, "decision", decision.name())),
-            reasons: Reason::ALL.iter().map(|reason| of(&reasons, "reason", reason.name())).collect(),
-            statuses: ["other", "1xx", "2xx", "3xx", "4xx", "5xx"].map(|class| of(&statuses, "class", class)),
+            reasons: Reason::ALL
+                .iter()
+                .map(|reason| of(&reasons, "reason", reason.name()))
+                .collect(),
+            statuses: ["other", "1xx", "2xx", "3xx", "4xx", "5xx"]
+                .map(|class| of(&statuses, "class", class)),
             own: Counter::default(),
             refused: Family::default(),
             upstream_failures: Family::default(),
@@ -90,40 +96,127 @@ impl Default for Metrics {
             duration: Histogram::new(exponential_buckets(0.0005, 2.0, 16)),
             registry: Registry::default(),
         };
-        registry.register("requests", "Requests by decision; in shadow mode all pass", decisions);
-        registry.register("would", "Requests in shadow mode by what would have been decided", would);
+        registry.register(
+            "requests",
+            "Requests by decision; in shadow mode all pass",
+            decisions,
+        );
+        registry.register(
+            "would",
+            "Requests in shadow mode by what would have been decided",
+            would,
+        );
         registry.register("reasons", "Requests by the reason of the decision", reasons);
         registry.register("answers", "Answers by class of status", statuses);
         metrics.register(&mut registry);
-        Metrics { registry, ..metrics }
+        Metrics {
+            registry,
+            ..metrics
+        }
     }
 }
 
 impl Metrics {
     fn register(&self, registry: &mut Registry) {
         registry.register("own", "Requests for the gate's own pages", self.own.clone());
-        registry.register("refused", "Requests refused because they can be read in two ways", self.refused.clone());
-        registry.register("upstream_failures", "Requests that the site did not answer", self.upstream_failures.clone());
+        registry.register(
+            "refused",
+            "Requests refused because they can be read in two ways",
+            self.refused.clone(),
+        );
+        registry.register(
+            "upstream_failures",
+            "Requests that the site did not answer",
+            self.upstream_failures.clone(),
+        );
         registry.register("challenges", "Challenges shown", self.challenges.clone());
         registry.register("solved", "Challenges solved", self.solved.clone());
-        registry.register("answers_refused", "Answers to challenges that did not count", self.answers_refused.clone());
-        registry.register("panics", "Requests during which the gate had an error of its own; each was challenged", self.panics.clone());
-        registry.register("connections", "Connections of clients", self.connections.clone());
-        registry.register("connections_refused", "Connections closed because there were too many", self.connections_refused.clone());
-        registry.register("log_lines_lost", "Lines of the access log that found no room", self.log_lines_lost.clone());
-        registry.register("learned_lines_lost", "Requests that were not learned from because learning was behind", self.learned_lines_lost.clone());
-        registry.register("log_failed", "1 while the access log cannot be written", self.log_failed.clone());
+        registry.register(
+            "answers_refused",
+            "Answers to challenges that did not count",
+            self.answers_refused.clone(),
+        );
+        registry.register(
+            "panics",
+            "Requests during which the gate had an error of its own; each was challenged",
+            self.panics.clone(),
+        );
+        registry.register(
+            "connections",
+            "Connections of clients",
+            self.connections.clone(),
+        );
+        registry.register(
+            "connections_refused",
+            "Connections closed because there were too many",
+            self.connections_refused.clone(),
+        );
+        registry.register(
+            "log_lines_lost",
+            "Lines of the access log that found no room",
+            self.log_lines_lost.clone(),
+        );
+        registry.register(
+            "learned_lines_lost",
+            "Requests that were not learned from because learning was behind",
+            self.learned_lines_lost.clone(),
+        );
+        registry.register(
+            "log_failed",
+            "1 while the access log cannot be written",
+            self.log_failed.clone(),
+        );
         registry.register("sources", "Sources that are profiled", self.sources.clone());
-        registry.register("sources_forgotten", "Sources that were forgotten to keep within profiles_max", self.sources_forgotten.clone());
-        registry.register("counters_forgotten", "Counters that were forgotten within their day to keep within sources_max", self.counters_forgotten.clone());
-        registry.register("entries", "Entries of the knowledge base in force", self.entries.clone());
-        registry.register("base_failed", "1 while the knowledge base cannot be read or written; what was known stays in force", self.base_failed.clone());
-        registry.register("judged", "Times all sources were judged", self.judged.clone());
-        registry.register("judged_at_seconds", "When sources were judged last, since 1970", self.judged_at.clone());
-        registry.register("reload_failed", "1 when the last reload was refused; the old settings stay", self.reload_failed.clone());
-        registry.register("reloads", "Reloads that were carried out", self.reloads.clone());
-        registry.register("snapshot_failed", "1 while counters cannot be saved", self.snapshot_failed.clone());
-        registry.register("duration_seconds", "Time until the answer ended", self.duration.clone());
+        registry.register(
+            "sources_forgotten",
+            "Sources that were forgotten to keep within profiles_max",
+            self.sources_forgotten.clone(),
+        );
+        registry.register(
+            "counters_forgotten",
+            "Counters that were forgotten within their day to keep within sources_max",
+            self.counters_forgotten.clone(),
+        );
+        registry.register(
+            "entries",
+            "Entries of the knowledge base in force",
+            self.entries.clone(),
+        );
+        registry.register(
+            "base_failed",
+            "1 while the knowledge base cannot be read or written; what was known stays in force",
+            self.base_failed.clone(),
+        );
+        registry.register(
+            "judged",
+            "Times all sources were judged",
+            self.judged.clone(),
+        );
+        registry.register(
+            "judged_at_seconds",
+            "When sources were judged last, since 1970",
+            self.judged_at.clone(),
+        );
+        registry.register(
+            "reload_failed",
+            "1 when the last reload was refused; the old settings stay",
+            self.reload_failed.clone(),
+        );
+        registry.register(
+            "reloads",
+            "Reloads that were carried out",
+            self.reloads.clone(),
+        );
+        registry.register(
+            "snapshot_failed",
+            "1 while counters cannot be saved",
+            self.snapshot_failed.clone(),
+        );
+        registry.register(
+            "duration_seconds",
+            "Time until the answer ended",
+            self.duration.clone(),
+        );
     }
 
     /// Counts a decision.
@@ -145,7 +238,7 @@ impl Metrics {
     }
 
     /// The text of `/metrics`.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         // Writing into memory cannot fail.
         let _ = encode(&mut text, &self.registry);

@@ -46,7 +46,10 @@ pub(crate) async fn answer(
         (&Method::GET | &Method::HEAD, name) => asset(name),
         (&Method::POST, "answer" | "challenge") => match read(body, live).await {
             Some(body) => posted(connection, live, &parts, &asking, name, &body),
-            None => serve::plain(StatusCode::BAD_REQUEST, "an answer is short, and comes at once\n"),
+            None => serve::plain(
+                StatusCode::BAD_REQUEST,
+                "an answer is short, and comes at once\n",
+            ),
         },
         _ => serve::plain(StatusCode::NOT_FOUND, "there is no such page\n"),
     };
@@ -59,9 +62,18 @@ fn asset(name: &str) -> Response<Body> {
     };
     let mut response = Response::new(Body::Full(asset.bytes.into()));
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.content_type));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(asset.cache_control));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static(asset.content_type),
+    );
+    headers.insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static(asset.cache_control),
+    );
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
     response
 }
 
@@ -69,7 +81,9 @@ fn asset(name: &str) -> Response<Body> {
 async fn read(mut body: Incoming, live: &Live) -> Option<Vec<u8>> {
     let reading = async {
         let mut bytes = Vec::new();
-        while let Some(frame) = std::future::poll_fn(|context| std::pin::Pin::new(&mut body).poll_frame(context)).await {
+        while let Some(frame) =
+            std::future::poll_fn(|context| std::pin::Pin::new(&mut body).poll_frame(context)).await
+        {
             if let Ok(chunk) = frame.ok()?.into_data() {
                 bytes.extend_from_slice(&chunk);
             }
@@ -79,10 +93,19 @@ async fn read(mut body: Incoming, live: &Live) -> Option<Vec<u8>> {
         }
         Some(bytes)
     };
-    tokio::time::timeout(live.setup.waits.header, reading).await.ok()?
+    tokio::time::timeout(live.setup.waits.header, reading)
+        .await
+        .ok()?
 }
 
-fn posted(connection: &Connection, live: &Live, parts: &Parts, asking: &Asking<'_>, name: &str, body: &[u8]) -> Response<Body> {
+fn posted(
+    connection: &Connection,
+    live: &Live,
+    parts: &Parts,
+    asking: &Asking<'_>,
+    name: &str,
+    body: &[u8],
+) -> Response<Body> {
     let gate = &connection.worker.gate;
     let facts = Facts {
         client: asking.client,
@@ -104,7 +127,10 @@ fn posted(connection: &Connection, live: &Live, parts: &Parts, asking: &Asking<'
                 response
             }
             Err(refusal) => {
-                gate.metrics.answers_refused.get_or_create(&[("reason", refusal.name())]).inc();
+                gate.metrics
+                    .answers_refused
+                    .get_or_create(&[("reason", refusal.name())])
+                    .inc();
                 if refusal.is_evidence() {
                     gate.count_failure(visitor.source);
                 }
@@ -118,7 +144,9 @@ fn posted(connection: &Connection, live: &Live, parts: &Parts, asking: &Asking<'
     }
     let bits = gate.bits(live, visitor.source);
     gate.metrics.challenges.inc();
-    let puzzle = gate.challenger.mint(&visitor, return_to.as_bytes(), bits, facts.cookies(), now);
+    let puzzle = gate
+        .challenger
+        .mint(&visitor, return_to.as_bytes(), bits, facts.cookies(), now);
     let mut response = serve::page(live.pages.puzzle(&puzzle));
     serve::add_cookie(&mut response, puzzle.set_cookie.as_deref());
     response

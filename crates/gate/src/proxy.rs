@@ -56,7 +56,10 @@ pub(crate) async fn pass(
     mut entry: Entry,
 ) -> Response<Body> {
     let Some(address) = live.setup.sites[passing.site].upstream.clone() else {
-        return serve::plain(StatusCode::MISDIRECTED_REQUEST, "this listener does not pass requests on\n");
+        return serve::plain(
+            StatusCode::MISDIRECTED_REQUEST,
+            "this listener does not pass requests on\n",
+        );
     };
     let is_websocket = framing::websocket(&request);
     let upgrade = is_websocket.then(|| hyper::upgrade::on(&mut request));
@@ -79,7 +82,12 @@ pub(crate) async fn pass(
     let sent = connection
         .worker
         .pool
-        .send(&address, Request::from_parts(parts, body), &progress, &live.setup.waits)
+        .send(
+            &address,
+            Request::from_parts(parts, body),
+            &progress,
+            &live.setup.waits,
+        )
         .await;
     let (mut response, lease) = match sent {
         Ok(answered) => answered,
@@ -96,19 +104,38 @@ pub(crate) async fn pass(
             return serve::logged(&connection, entry, response);
         };
         let from_site = hyper::upgrade::on(&mut response);
-        tunnel::open(&connection, &live, upgrade, from_site, passing.client, entry);
+        tunnel::open(
+            &connection,
+            &live,
+            upgrade,
+            from_site,
+            passing.client,
+            entry,
+        );
         return switched(response);
     }
     let (mut head, incoming) = response.into_parts();
     framing::drop_connection_headers(&mut head.headers, &live.setup.defences);
     keep_private(&mut head.headers);
     head.version = Version::HTTP_11;
-    let body = SiteBody::new(incoming, lease, live.setup.waits.body, entry, Arc::clone(&connection.worker));
+    let body = SiteBody::new(
+        incoming,
+        lease,
+        live.setup.waits.body,
+        entry,
+        Arc::clone(&connection.worker),
+    );
     Response::from_parts(head, Body::Site(Box::new(body)))
 }
 
 /// Makes the head that the site gets.
-fn prepare(connection: &Connection, live: &Live, parts: &mut Parts, passing: &Passing, is_websocket: bool) {
+fn prepare(
+    connection: &Connection,
+    live: &Live,
+    parts: &mut Parts,
+    passing: &Passing,
+    is_websocket: bool,
+) {
     let defences = &live.setup.defences;
     let headers = &mut parts.headers;
     // The client's own list goes first: it must not take out what we set.
@@ -148,12 +175,19 @@ fn prepare(connection: &Connection, live: &Live, parts: &mut Parts, passing: &Pa
 }
 
 /// Tells the site what only we know: who asks, by which name and how.
-fn set_forwarded(headers: &mut HeaderMap, host: &HeaderValue, connection: &Connection, passing: &Passing) {
+fn set_forwarded(
+    headers: &mut HeaderMap,
+    host: &HeaderValue,
+    connection: &Connection,
+    passing: &Passing,
+) {
     let address = |address: Option<IpAddr>| {
         let text = address.map_or_else(|| "127.0.0.1".to_owned(), |address| address.to_string());
         HeaderValue::try_from(text).ok()
     };
-    let Some(client) = address(passing.client) else { return };
+    let Some(client) = address(passing.client) else {
+        return;
+    };
     let peer = match connection.peer {
         crate::trust::Peer::Address(peer) => Some(peer.to_canonical()),
         crate::trust::Peer::Unix => None,
@@ -161,7 +195,10 @@ fn set_forwarded(headers: &mut HeaderMap, host: &HeaderValue, connection: &Conne
     // A trusted proxy's chain is continued with the proxy itself; anybody else's begins here.
     let chain = match headers.get(X_FORWARDED_FOR) {
         Some(_) if passing.is_trusted => {
-            let sent = headers.get_all(X_FORWARDED_FOR).iter().map(HeaderValue::as_bytes);
+            let sent = headers
+                .get_all(X_FORWARDED_FOR)
+                .iter()
+                .map(HeaderValue::as_bytes);
             let mut chain = sent.collect::<Vec<&[u8]>>().join(&b", "[..]);
             if let Some(peer) = peer {
                 chain.extend_from_slice(format!(", {peer}").as_bytes());
@@ -181,7 +218,9 @@ fn set_forwarded(headers: &mut HeaderMap, host: &HeaderValue, connection: &Conne
 
 /// Our cookies are nobody else's business.
 fn strip_cookies(headers: &mut HeaderMap) {
-    let Some(cookies) = headers.get(header::COOKIE) else { return };
+    let Some(cookies) = headers.get(header::COOKIE) else {
+        return;
+    };
     let stripped = match challenge::strip(cookies.as_bytes()) {
         std::borrow::Cow::Borrowed(_) => return,
         std::borrow::Cow::Owned(stripped) => stripped,
@@ -198,7 +237,10 @@ fn keep_private(headers: &mut HeaderMap) {
     let is_page = headers
         .get(header::CONTENT_TYPE)
         .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
-    if is_page && !headers.contains_key(header::CACHE_CONTROL) && !headers.contains_key(header::EXPIRES) {
+    if is_page
+        && !headers.contains_key(header::CACHE_CONTROL)
+        && !headers.contains_key(header::EXPIRES)
+    {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private"));
     }
 }
@@ -209,7 +251,12 @@ fn switched(response: Response<Incoming>) -> Response<Body> {
 }
 
 /// The answer where the site has none.
-fn failed(connection: &Connection, live: &Live, reader: challenge::Reader, failure: &Failure) -> Response<Body> {
+fn failed(
+    connection: &Connection,
+    live: &Live,
+    reader: challenge::Reader,
+    failure: &Failure,
+) -> Response<Body> {
     let (what, kind) = match failure {
         Failure::Unreachable(error) => {
             tracing::warn!(%error, "the site cannot be reached");
@@ -221,10 +268,16 @@ fn failed(connection: &Connection, live: &Live, reader: challenge::Reader, failu
         }
         Failure::Late => (Upstream::Late, "late"),
         Failure::Client => {
-            return serve::plain(StatusCode::BAD_REQUEST, "the body of this request ended too early, or is none\n");
+            return serve::plain(
+                StatusCode::BAD_REQUEST,
+                "the body of this request ended too early, or is none\n",
+            );
         }
     };
     let metrics = &connection.worker.gate.metrics;
-    metrics.upstream_failures.get_or_create(&[("kind", kind)]).inc();
+    metrics
+        .upstream_failures
+        .get_or_create(&[("kind", kind)])
+        .inc();
     serve::page(live.pages.upstream_failed(reader, what, kind))
 }

@@ -34,7 +34,9 @@ async fn read_binary(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Option
     match (head[0], head[1]) {
         // The balancer's own connection, to see whether we live.
         (0x20, _) => Ok(None),
-        (0x21, 0x11) if length >= 12 => Ok(Some(IpAddr::from([rest[0], rest[1], rest[2], rest[3]]))),
+        (0x21, 0x11) if length >= 12 => {
+            Ok(Some(IpAddr::from([rest[0], rest[1], rest[2], rest[3]])))
+        }
         (0x21, 0x21) if length >= 36 => {
             let mut address = [0; 16];
             address.copy_from_slice(&rest[..16]);
@@ -45,7 +47,10 @@ async fn read_binary(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Option
 }
 
 /// Reads to the line's end and not a byte further: what follows is the client's.
-async fn read_line(stream: &mut (impl AsyncRead + Unpin), start: &[u8; 12]) -> io::Result<Option<IpAddr>> {
+async fn read_line(
+    stream: &mut (impl AsyncRead + Unpin),
+    start: &[u8; 12],
+) -> io::Result<Option<IpAddr>> {
     if !start.starts_with(b"PROXY ") {
         return Err(bad("no PROXY header"));
     }
@@ -72,8 +77,16 @@ fn parse_line(line: &[u8]) -> Option<Option<IpAddr>> {
         return None;
     }
     match family {
-        "TCP4" => own.parse::<Ipv4Addr>().and_then(|_| client.parse::<Ipv4Addr>()).ok().map(|client| Some(client.into())),
-        "TCP6" => own.parse::<Ipv6Addr>().and_then(|_| client.parse::<Ipv6Addr>()).ok().map(|client| Some(IpAddr::from(client).to_canonical())),
+        "TCP4" => own
+            .parse::<Ipv4Addr>()
+            .and_then(|_| client.parse::<Ipv4Addr>())
+            .ok()
+            .map(|client| Some(client.into())),
+        "TCP6" => own
+            .parse::<Ipv6Addr>()
+            .and_then(|_| client.parse::<Ipv6Addr>())
+            .ok()
+            .map(|client| Some(IpAddr::from(client).to_canonical())),
         _ => None,
     }
 }
@@ -87,9 +100,12 @@ mod tests {
     use super::*;
 
     fn parse(mut bytes: &[u8]) -> Result<(Option<IpAddr>, usize), String> {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         let read = runtime.block_on(read(&mut bytes));
-        read.map(|client| (client, bytes.len())).map_err(|error| error.to_string())
+        read.map(|client| (client, bytes.len()))
+            .map_err(|error| error.to_string())
     }
 
     fn binary(command: u8, family: u8, rest: &[u8]) -> Vec<u8> {
@@ -113,7 +129,10 @@ mod tests {
         assert_eq!(parse(&binary(0x21, 0x11, &v4)), Ok((Some(client), 3)));
         let mut with_facts = v4.to_vec();
         with_facts.extend([4, 0, 3, 1, 2, 3]);
-        assert_eq!(parse(&binary(0x21, 0x11, &with_facts)), Ok((Some(client), 3)));
+        assert_eq!(
+            parse(&binary(0x21, 0x11, &with_facts)),
+            Ok((Some(client), 3))
+        );
         assert_eq!(parse(&binary(0x20, 0, &[])), Ok((None, 3)));
         for bad in [
             &b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"[..],

@@ -117,16 +117,24 @@ impl Rules {
             Some("challenge") => Decision::Challenge,
             Some("block") => Decision::Block,
             Some(other) => {
-                return Err(format!("action = '{other}' is none of pass, throttle, challenge, block"));
+                return Err(format!(
+                    "action = '{other}' is none of pass, throttle, challenge, block"
+                ));
             }
-            None => return Err("a rule needs an action: pass, throttle, challenge or block".to_owned()),
+            None => {
+                return Err("a rule needs an action: pass, throttle, challenge or block".to_owned());
+            }
         };
         let path = options.path.map(path_rule).transpose()?;
         let mut methods = Vec::new();
         for method in &options.methods {
-            methods.push(Method::from_bytes(method.as_bytes()).map_err(|_| format!("'{method}' is no method"))?);
+            methods.push(
+                Method::from_bytes(method.as_bytes())
+                    .map_err(|_| format!("'{method}' is no method"))?,
+            );
         }
-        let networks: Result<Vec<IpNet>, String> = options.networks.iter().map(|text| network(text)).collect();
+        let networks: Result<Vec<IpNet>, String> =
+            options.networks.iter().map(|text| network(text)).collect();
         let header = options
             .header
             .map(|header| {
@@ -166,7 +174,9 @@ impl Rules {
             true => spelling::readings(subject.path),
             false => vec![subject.path.into()],
         };
-        let found = readings.iter().map(|path| self.of_reading(path, subject, defences));
+        let found = readings
+            .iter()
+            .map(|path| self.of_reading(path, subject, defences));
         // No rule at all lies between passing and stopping.
         let strictness = |decision: &Option<Decision>| match decision {
             Some(Decision::Pass) => 0,
@@ -178,14 +188,22 @@ impl Rules {
         found.max_by_key(strictness).flatten()
     }
 
-    fn of_reading(&self, path: &str, subject: &Subject<'_>, defences: &Defences) -> Option<Decision> {
-        let rule = self.rules.iter().find(|rule| rule.holds(path, subject, defences));
+    fn of_reading(
+        &self,
+        path: &str,
+        subject: &Subject<'_>,
+        defences: &Defences,
+    ) -> Option<Decision> {
+        let rule = self
+            .rules
+            .iter()
+            .find(|rule| rule.holds(path, subject, defences));
         if let Some(rule) = rule {
             return Some(rule.decision);
         }
         let passes = |known: &str| match known.strip_suffix('*') {
             Some(start) => path.starts_with(start),
-            None => path == *known,
+            None => path == known,
         };
         (self.has_defaults && PASSED.iter().any(|known| passes(known))).then_some(Decision::Pass)
     }
@@ -203,7 +221,10 @@ fn path_rule(text: String) -> Result<PathRule, String> {
 
 fn pattern(text: &str) -> Result<Regex, String> {
     if text.len() > PATTERN_LENGTH_MAX {
-        return Err(format!("a pattern of {} bytes; at most {PATTERN_LENGTH_MAX} are taken", text.len()));
+        return Err(format!(
+            "a pattern of {} bytes; at most {PATTERN_LENGTH_MAX} are taken",
+            text.len()
+        ));
     }
     RegexBuilder::new(text)
         .size_limit(PATTERN_BYTES_MAX)
@@ -211,7 +232,10 @@ fn pattern(text: &str) -> Result<Regex, String> {
         .nest_limit(50)
         .build()
         .map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => format!("the pattern '{}' is too large when compiled", text.chars().take(60).collect::<String>()),
+            regex::Error::CompiledTooBig(_) => format!(
+                "the pattern '{}' is too large when compiled",
+                text.chars().take(60).collect::<String>()
+            ),
             error => error.to_string(),
         })
 }
@@ -220,9 +244,15 @@ impl Rule {
     fn holds(&self, path: &str, subject: &Subject<'_>, defences: &Defences) -> bool {
         self.holds_for_path(path)
             && (self.methods.is_empty() || self.methods.contains(subject.method))
-            && self.agent.as_ref().is_none_or(|agent| has_agent(agent, subject.headers))
+            && self
+                .agent
+                .as_ref()
+                .is_none_or(|agent| has_agent(agent, subject.headers))
             && (self.networks.is_empty() || self.holds_for_network(subject.source))
-            && self.header.as_ref().is_none_or(|(name, value)| has_value(subject.headers, name, value, defences))
+            && self
+                .header
+                .as_ref()
+                .is_none_or(|(name, value)| has_value(subject.headers, name, value, defences))
     }
 
     fn holds_for_path(&self, path: &str) -> bool {
@@ -231,12 +261,20 @@ impl Rule {
             Some(PathRule::Exactly(exactly)) => path == exactly,
             Some(PathRule::Begins(start)) => path.starts_with(start.as_str()),
         };
-        is_path && self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(path.as_bytes()))
+        is_path
+            && self
+                .pattern
+                .as_ref()
+                .is_none_or(|pattern| pattern.is_match(path.as_bytes()))
     }
 
     fn holds_for_network(&self, source: Source) -> bool {
         let of_source = cattlegrid_core::networks::network_of(source);
-        of_source.is_some_and(|of_source| self.networks.iter().any(|network| network.contains(&of_source)))
+        of_source.is_some_and(|of_source| {
+            self.networks
+                .iter()
+                .any(|network| network.contains(&of_source))
+        })
     }
 }
 
@@ -253,7 +291,10 @@ fn has_agent(agent: &Regex, headers: &HeaderMap) -> bool {
 fn has_value(headers: &HeaderMap, name: &HeaderName, wanted: &[u8], defences: &Defences) -> bool {
     let values = headers.get_all(name);
     if !defences.has(Defence::EachValue) {
-        return values.iter().next().is_some_and(|value| value.as_bytes() == wanted);
+        return values
+            .iter()
+            .next()
+            .is_some_and(|value| value.as_bytes() == wanted);
     }
     values
         .iter()

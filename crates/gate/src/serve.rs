@@ -52,7 +52,10 @@ pub(crate) struct Connection {
 const RETRY_AFTER_S: u32 = 60;
 
 /// Answers a request; an error of our own on the way becomes a challenge, never a pass.
-pub(crate) async fn serve(connection: Arc<Connection>, request: Request<Incoming>) -> Response<Body> {
+pub(crate) async fn serve(
+    connection: Arc<Connection>,
+    request: Request<Incoming>,
+) -> Response<Body> {
     let live = connection.worker.gate.live.load_full();
     let catches = live.setup.defences.has(Defence::Panic);
     let version = request.version();
@@ -70,12 +73,18 @@ pub(crate) async fn serve(connection: Arc<Connection>, request: Request<Incoming
         connection.upgrading.refuse();
     }
     if response.status() == StatusCode::BAD_REQUEST && version < Version::HTTP_2 {
-        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        response
+            .headers_mut()
+            .insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }
 
-async fn answer(connection: Arc<Connection>, live: Arc<Live>, request: Request<Incoming>) -> Response<Body> {
+async fn answer(
+    connection: Arc<Connection>,
+    live: Arc<Live>,
+    request: Request<Incoming>,
+) -> Response<Body> {
     let gate = &connection.worker.gate;
     #[cfg(debug_assertions)]
     if request.headers().contains_key("x-test-panic") {
@@ -84,33 +93,55 @@ async fn answer(connection: Arc<Connection>, live: Arc<Live>, request: Request<I
     let host = match framing::check(&request, &live.setup.defences) {
         Ok(host) => host,
         Err(doubt) => {
-            gate.metrics.refused.get_or_create(&[("reason", doubt.name())]).inc();
+            gate.metrics
+                .refused
+                .get_or_create(&[("reason", doubt.name())])
+                .inc();
             return refuse(doubt);
         }
     };
     match connection.role {
         Role::Proxy => proxied(connection, live, request, host).await,
-        Role::ForwardAuth | Role::Envoy => forward_auth::answer(&connection, &live, request, host).await,
+        Role::ForwardAuth | Role::Envoy => {
+            forward_auth::answer(&connection, &live, request, host).await
+        }
     }
 }
 
-async fn proxied(connection: Arc<Connection>, live: Arc<Live>, request: Request<Incoming>, host: String) -> Response<Body> {
+async fn proxied(
+    connection: Arc<Connection>,
+    live: Arc<Live>,
+    request: Request<Incoming>,
+    host: String,
+) -> Response<Body> {
     let gate = &connection.worker.gate;
     let Some(site) = live.setup.site(&host) else {
-        return plain(StatusCode::MISDIRECTED_REQUEST, "no site of this name is served here\n");
+        return plain(
+            StatusCode::MISDIRECTED_REQUEST,
+            "no site of this name is served here\n",
+        );
     };
-    let is_trusted = live.setup.trust.trusts(connection.peer) || !live.setup.defences.has(Defence::Trust);
+    let is_trusted =
+        live.setup.trust.trusts(connection.peer) || !live.setup.defences.has(Defence::Trust);
     let headers = request.headers();
     let facts = Facts {
         client: live.setup.client(connection.peer, headers),
         host: &host,
         method: request.method(),
-        target: request.uri().path_and_query().map_or("/", |target| target.as_str()),
+        target: request
+            .uri()
+            .path_and_query()
+            .map_or("/", |target| target.as_str()),
         headers,
         is_secure: connection.is_tls || is_trusted && says_https(headers),
         is_counted: true,
     };
-    let mut entry = entry(&connection, &live, &facts, Target::Uri(request.uri().clone()));
+    let mut entry = entry(
+        &connection,
+        &live,
+        &facts,
+        Target::Uri(request.uri().clone()),
+    );
     if let Some(name) = facts.path().strip_prefix(live.setup.prefix.as_str()) {
         let name = name.to_owned();
         let asking = own::Asking {
@@ -130,11 +161,29 @@ async fn proxied(connection: Arc<Connection>, live: Arc<Live>, request: Request<
     }
     let client = facts.client;
     let is_secure = facts.is_secure;
-    proxy::pass(connection, live, request, proxy::Passing { site, host, client, is_secure, is_trusted }, entry).await
+    proxy::pass(
+        connection,
+        live,
+        request,
+        proxy::Passing {
+            site,
+            host,
+            client,
+            is_secure,
+            is_trusted,
+        },
+        entry,
+    )
+    .await
 }
 
 /// What a request was, for the log.
-pub(crate) fn entry(connection: &Connection, live: &Live, facts: &Facts<'_>, target: Target) -> Entry {
+pub(crate) fn entry(
+    connection: &Connection,
+    live: &Live,
+    facts: &Facts<'_>,
+    target: Target,
+) -> Entry {
     let gate = &connection.worker.gate;
     Entry {
         time_ms: gate.clock.now_ms(),
@@ -167,7 +216,12 @@ pub(crate) fn note(entry: &mut Entry, judged: &Judged) {
 }
 
 /// The answer of the gate itself to a request that does not pass.
-pub(crate) fn contain(connection: &Connection, live: &Live, facts: &Facts<'_>, judged: &Judged) -> Response<Body> {
+pub(crate) fn contain(
+    connection: &Connection,
+    live: &Live,
+    facts: &Facts<'_>,
+    judged: &Judged,
+) -> Response<Body> {
     let gate = &connection.worker.gate;
     let reader = reader(facts);
     match judged.done {
@@ -185,7 +239,13 @@ pub(crate) fn contain(connection: &Connection, live: &Live, facts: &Facts<'_>, j
                 gate.metrics.challenges.inc();
                 let visitor = facts.visitor();
                 let bits = gate.bits(live, visitor.source);
-                let puzzle = gate.challenger.mint(&visitor, facts.target.as_bytes(), bits, facts.cookies(), gate.moment());
+                let puzzle = gate.challenger.mint(
+                    &visitor,
+                    facts.target.as_bytes(),
+                    bits,
+                    facts.cookies(),
+                    gate.moment(),
+                );
                 let mut response = page(live.pages.challenge(language, &puzzle));
                 add_cookie(&mut response, puzzle.set_cookie.as_deref());
                 response
@@ -197,14 +257,20 @@ pub(crate) fn contain(connection: &Connection, live: &Live, facts: &Facts<'_>, j
 /// Who reads an answer: a person who loads a page, or a program.
 pub(crate) fn reader(facts: &Facts<'_>) -> Reader {
     let headers = facts.headers;
-    let is = |name: &str, value: &[u8]| headers.get(name).is_some_and(|sent| sent.as_bytes() == value);
+    let is = |name: &str, value: &[u8]| {
+        headers
+            .get(name)
+            .is_some_and(|sent| sent.as_bytes() == value)
+    };
     let accepts_pages = headers
         .get_all(header::ACCEPT)
         .iter()
         .any(|value| memchr::memmem::find(value.as_bytes(), b"text/html").is_some());
     let is_load = *facts.method == Method::GET
         && accepts_pages
-        && headers.get("sec-fetch-dest").is_none_or(|sent| matches!(sent.as_bytes(), b"document" | b"iframe" | b"frame"))
+        && headers
+            .get("sec-fetch-dest")
+            .is_none_or(|sent| matches!(sent.as_bytes(), b"document" | b"iframe" | b"frame"))
         && !is("hx-request", b"true")
         && !is("x-requested-with", b"XMLHttpRequest");
     // Who sends no Accept at all still gets a page where a page was asked for: old programs that people use do that.
@@ -213,7 +279,9 @@ pub(crate) fn reader(facts: &Facts<'_>) -> Reader {
         && cattlegrid_core::profile::is_page(b"GET", facts.target.as_bytes());
     match is_load || is_bare {
         true => {
-            let accepted = headers.get(header::ACCEPT_LANGUAGE).map_or(&b""[..], HeaderValue::as_bytes);
+            let accepted = headers
+                .get(header::ACCEPT_LANGUAGE)
+                .map_or(&b""[..], HeaderValue::as_bytes);
             Reader::Person(Language::accepted(accepted).unwrap_or_default())
         }
         false => Reader::Program,
@@ -222,13 +290,21 @@ pub(crate) fn reader(facts: &Facts<'_>) -> Reader {
 
 /// True where a proxy says that its client came by TLS.
 pub(crate) fn says_https(headers: &HeaderMap) -> bool {
-    headers.get("x-forwarded-proto").is_some_and(|proto| proto.as_bytes().eq_ignore_ascii_case(b"https"))
+    headers
+        .get("x-forwarded-proto")
+        .is_some_and(|proto| proto.as_bytes().eq_ignore_ascii_case(b"https"))
 }
 
 /// Writes down an answer that is whole.
-pub(crate) fn logged(connection: &Connection, mut entry: Entry, response: Response<Body>) -> Response<Body> {
+pub(crate) fn logged(
+    connection: &Connection,
+    mut entry: Entry,
+    response: Response<Body>,
+) -> Response<Body> {
     entry.status = response.status().as_u16();
-    entry.bytes = http_body::Body::size_hint(response.body()).exact().unwrap_or(0);
+    entry.bytes = http_body::Body::size_hint(response.body())
+        .exact()
+        .unwrap_or(0);
     connection.worker.log(&entry);
     response
 }
@@ -239,7 +315,9 @@ pub(crate) fn page(page: Page) -> Response<Body> {
     *response.status_mut() = StatusCode::from_u16(page.status).unwrap_or(StatusCode::FORBIDDEN);
     for (name, value) in page.headers {
         if let Ok(value) = HeaderValue::from_str(&value) {
-            response.headers_mut().append(HeaderName::from_static(name), value);
+            response
+                .headers_mut()
+                .append(HeaderName::from_static(name), value);
         }
     }
     response
@@ -256,19 +334,40 @@ pub(crate) fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::Full(text.as_bytes().into()));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
     response
 }
 
 fn refuse(doubt: Doubt) -> Response<Body> {
     match doubt {
-        Doubt::Length => plain(StatusCode::BAD_REQUEST, "the length of this request can be read in two ways\n"),
-        Doubt::Host => plain(StatusCode::BAD_REQUEST, "this request names no host, or no sound one\n"),
+        Doubt::Length => plain(
+            StatusCode::BAD_REQUEST,
+            "the length of this request can be read in two ways\n",
+        ),
+        Doubt::Host => plain(
+            StatusCode::BAD_REQUEST,
+            "this request names no host, or no sound one\n",
+        ),
         Doubt::Target => plain(StatusCode::BAD_REQUEST, "this request names no path\n"),
-        Doubt::Method => plain(StatusCode::METHOD_NOT_ALLOWED, "this method is not served here\n"),
-        Doubt::Expectation => plain(StatusCode::EXPECTATION_FAILED, "what this request expects is not known here\n"),
-        Doubt::HeadSize => plain(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head of this request is too large\n"),
+        Doubt::Method => plain(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "this method is not served here\n",
+        ),
+        Doubt::Expectation => plain(
+            StatusCode::EXPECTATION_FAILED,
+            "what this request expects is not known here\n",
+        ),
+        Doubt::HeadSize => plain(
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "the head of this request is too large\n",
+        ),
     }
 }

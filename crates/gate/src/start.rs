@@ -80,8 +80,12 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
     let loaded = load()?;
     let one = |error: String| vec![error];
     let state = loaded.setup.state.clone();
-    fs::create_dir_all(&state)
-        .map_err(|error| one(format!("state = {}: the folder cannot be made: {error}", state.display())))?;
+    fs::create_dir_all(&state).map_err(|error| {
+        one(format!(
+            "state = {}: the folder cannot be made: {error}",
+            state.display()
+        ))
+    })?;
     let log = loaded.setup.log.clone();
     let workers = match loaded.setup.workers {
         0 => thread::available_parallelism().map_or(1, usize::from),
@@ -99,7 +103,14 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
     let mut threads = Threads::default();
     let (to_log, lines) = mpsc::sync_channel::<Vec<u8>>(BLOCKS_MAX);
     let reopen = Arc::new(AtomicBool::new(false));
-    start_helpers(&mut threads, &gate, learner, (log, lines, Arc::clone(&reopen)), (knowledge, to_take_back)).map_err(one)?;
+    start_helpers(
+        &mut threads,
+        &gate,
+        learner,
+        (log, lines, Arc::clone(&reopen)),
+        (knowledge, to_take_back),
+    )
+    .map_err(one)?;
     let mut control = Control {
         gate: Arc::clone(&gate),
         load,
@@ -111,7 +122,9 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
     let admin = gate.live.load().setup.admin;
     let admin = admin.map(admin::bind).transpose().map_err(one)?;
     for number in 0..workers {
-        control.start_worker(number, to_log.clone(), &mut threads).map_err(one)?;
+        control
+            .start_worker(number, to_log.clone(), &mut threads)
+            .map_err(one)?;
     }
     control.hand_out(bound, workers);
     drop(to_log);
@@ -124,7 +137,8 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
 /// Makes what all threads share.
 fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Result<Gate, String> {
     let clock = Clock::start();
-    let keys = Keys::open(&state.join("keys"), clock.now_ms() / 1000).map_err(|fault| fault.to_string())?;
+    let keys = Keys::open(&state.join("keys"), clock.now_ms() / 1000)
+        .map_err(|fault| fault.to_string())?;
     tracing::info!(key = keys.fingerprint(), "signing key");
     let setup = &loaded.setup;
     let settings = challenge::Settings {
@@ -137,7 +151,8 @@ fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Re
         },
         ..challenge::Settings::default()
     };
-    let challenger = Challenger::new(keys, settings).map_err(|error| format!("no random numbers: {error}"))?;
+    let challenger =
+        Challenger::new(keys, settings).map_err(|error| format!("no random numbers: {error}"))?;
     #[cfg(debug_assertions)]
     let challenger = without(challenger, setup);
     // The table's hash is keyed by chance: nobody can choose addresses that push each other out.
@@ -195,7 +210,8 @@ struct Threads(Vec<JoinHandle<()>>);
 impl Threads {
     fn start(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), String> {
         let started = thread::Builder::new().name(name.to_owned()).spawn(run);
-        self.0.push(started.map_err(|error| format!("no thread for {name}: {error}"))?);
+        self.0
+            .push(started.map_err(|error| format!("no thread for {name}: {error}"))?);
         Ok(())
     }
 
@@ -216,16 +232,27 @@ fn start_helpers(
     (knowledge, to_take_back): (PathBuf, mpsc::Receiver<Subject>),
 ) -> Result<(), String> {
     if let Some(folder) = log.parent() {
-        fs::create_dir_all(folder).map_err(|error| format!("log = {}: the folder cannot be made: {error}", log.display()))?;
+        fs::create_dir_all(folder).map_err(|error| {
+            format!(
+                "log = {}: the folder cannot be made: {error}",
+                log.display()
+            )
+        })?;
     }
     let (to_learn, learned) = mpsc::sync_channel::<Vec<u8>>(BLOCKS_MAX);
     let shared = Arc::clone(gate);
-    threads.start("log", move || learn::write_log(&log, &lines, &to_learn, &shared, &reopen))?;
+    threads.start("log", move || {
+        learn::write_log(&log, &lines, &to_learn, &shared, &reopen)
+    })?;
     let shared = Arc::clone(gate);
     let path = knowledge.clone();
-    threads.start("learn", move || learn::learn(learner, &learned, &shared, &path))?;
+    threads.start("learn", move || {
+        learn::learn(learner, &learned, &shared, &path)
+    })?;
     let shared = Arc::downgrade(gate);
-    threads.start("knowledge base", move || base::watch(&knowledge, &shared, &to_take_back))
+    threads.start("knowledge base", move || {
+        base::watch(&knowledge, &shared, &to_take_back)
+    })
 }
 
 /// What a worker is told.
@@ -259,11 +286,21 @@ impl Control {
         let live = self.gate.live.load();
         let listeners = live.setup.listen.iter();
         listeners
-            .map(|listen| Ok((Arc::new(Listener::new(listen)?), listen::bind(listen, self.workers())?)))
+            .map(|listen| {
+                Ok((
+                    Arc::new(Listener::new(listen)?),
+                    listen::bind(listen, self.workers())?,
+                ))
+            })
             .collect()
     }
 
-    fn start_worker(&mut self, number: usize, to_log: mpsc::SyncSender<Vec<u8>>, threads: &mut Threads) -> Result<(), String> {
+    fn start_worker(
+        &mut self,
+        number: usize,
+        to_log: mpsc::SyncSender<Vec<u8>>,
+        threads: &mut Threads,
+    ) -> Result<(), String> {
         let (tell, told) = tokio::sync::mpsc::unbounded_channel();
         self.workers.push(tell);
         let worker = Arc::new(Worker {
@@ -348,7 +385,10 @@ impl Control {
         let mut certificates = Vec::new();
         let mut new = Vec::new();
         for listen in &wanted {
-            let known = self.listeners.iter().find(|known| known.listener.listen == *listen);
+            let known = self
+                .listeners
+                .iter()
+                .find(|known| known.listener.listen == *listen);
             match (known, &listen.tls) {
                 (Some(known), Some((certificate, key))) => {
                     let tls = listen::load_tls(certificate, key).map_err(one)?;
@@ -357,7 +397,10 @@ impl Control {
                 (Some(_), None) => {}
                 (None, _) => {
                     let listener = Arc::new(Listener::new(listen).map_err(one)?);
-                    new.push((listener, listen::bind(listen, self.workers.len()).map_err(one)?));
+                    new.push((
+                        listener,
+                        listen::bind(listen, self.workers.len()).map_err(one)?,
+                    ));
                 }
             }
         }
@@ -392,7 +435,10 @@ impl Control {
             ("workers", old.workers != new.workers),
             ("prefix", old.prefix != new.prefix),
             ("sources_max", old.sources_max != new.sources_max),
-            ("[gate.challenge]", old.challenge_seconds != new.challenge_seconds || old.binding != new.binding),
+            (
+                "[gate.challenge]",
+                old.challenge_seconds != new.challenge_seconds || old.binding != new.binding,
+            ),
         ];
         for (name, _) in changed.iter().filter(|(_, changed)| *changed) {
             tracing::warn!("{name} has changed: that takes a restart");
@@ -402,7 +448,10 @@ impl Control {
 
 /// The life of one worker.
 fn work(worker: Arc<Worker>, mut told: UnboundedReceiver<Told>) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => {
             tracing::error!(%error, "a worker cannot run");

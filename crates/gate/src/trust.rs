@@ -37,7 +37,11 @@ impl Trust {
     /// Trusts these networks, single addresses, and `unix` for sockets in the file system.
     pub(crate) fn new(names: &[String], everybody: bool, is_needed: bool) -> Result<Trust, String> {
         let unix = names.iter().any(|name| name == "unix");
-        let networks: Vec<String> = names.iter().filter(|name| *name != "unix").cloned().collect();
+        let networks: Vec<String> = names
+            .iter()
+            .filter(|name| *name != "unix")
+            .cloned()
+            .collect();
         if everybody {
             // The networks do not matter any more, but must still be sound.
             let sound: Vec<String> = networks
@@ -55,7 +59,9 @@ impl Trust {
             return Err("a forward_auth listener believes what the asking server says of its clients: name it in trusted_proxies, like [\"127.0.0.1\"] or [\"unix\"]".to_owned());
         }
         let proxies = Proxies::new(&networks).map_err(|error| {
-            format!("{error} (trust_everybody = true if nobody but your proxies can reach the gate)")
+            format!(
+                "{error} (trust_everybody = true if nobody but your proxies can reach the gate)"
+            )
         })?;
         Ok(Trust {
             proxies,
@@ -83,7 +89,9 @@ impl Trust {
         if !self.trusts(peer) {
             return own;
         }
-        let Some(chain) = chain(headers) else { return own };
+        let Some(chain) = chain(headers) else {
+            return own;
+        };
         let told = self.proxies.nearest_stranger(&chain);
         told.map(|(_, address)| address).or(own)
     }
@@ -125,7 +133,10 @@ fn forwarded_for(element: &[u8]) -> Option<&[u8]> {
         if !name.eq_ignore_ascii_case(b"for=") {
             return None;
         }
-        let value = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
+        let value = value
+            .strip_prefix(b"\"")
+            .and_then(|value| value.strip_suffix(b"\""))
+            .unwrap_or(value);
         Some(value)
     })
 }
@@ -133,7 +144,11 @@ fn forwarded_for(element: &[u8]) -> Option<&[u8]> {
 /// Whoever the headers name, for tests that want to see what a trusting gate would do.
 #[cfg(debug_assertions)]
 pub(crate) fn believing(headers: &HeaderMap) -> Option<IpAddr> {
-    let chain = chain(headers).or_else(|| headers.get("x-real-ip").map(|value| value.as_bytes().to_vec()))?;
+    let chain = chain(headers).or_else(|| {
+        headers
+            .get("x-real-ip")
+            .map(|value| value.as_bytes().to_vec())
+    })?;
     let first = chain.split(|byte| *byte == b',').next()?;
     std::str::from_utf8(first.trim_ascii()).ok()?.parse().ok()
 }

@@ -55,7 +55,11 @@ pub(crate) fn open(
     });
 }
 
-async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, moved: &AtomicU64) -> io::Result<()> {
+async fn copy(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    moved: &AtomicU64,
+) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER];
     loop {
         let length = from.read(&mut buffer).await?;
@@ -74,7 +78,11 @@ async fn watch(worker: &Worker, address: Option<IpAddr>, moved: &AtomicU64, wait
     loop {
         tokio::time::sleep(LOOK).await;
         let now = moved.load(Ordering::Relaxed);
-        silent = if now == before { silent + LOOK } else { Duration::ZERO };
+        silent = if now == before {
+            silent + LOOK
+        } else {
+            Duration::ZERO
+        };
         before = now;
         let standing = worker.gate.standing.load();
         let ruling = standing.ruling(source, 0, worker.gate.clock.now());

@@ -117,7 +117,15 @@ impl Pool {
             }
             let spare = spare(&request);
             match answer(&mut sender, request, progress, waits).await {
-                Ok(response) => return Ok((response, Lease { address: address.clone(), sender })),
+                Ok(response) => {
+                    return Ok((
+                        response,
+                        Lease {
+                            address: address.clone(),
+                            sender,
+                        },
+                    ));
+                }
                 Err((_, Some(unsent))) => request = unsent,
                 Err((Failure::Broken(_), None)) if spare.is_some() => match spare {
                     Some(spare) => {
@@ -131,7 +139,13 @@ impl Pool {
         }
         let mut sender = connect(address, waits).await?;
         match answer(&mut sender, request, progress, waits).await {
-            Ok(response) => Ok((response, Lease { address: address.clone(), sender })),
+            Ok(response) => Ok((
+                response,
+                Lease {
+                    address: address.clone(),
+                    sender,
+                },
+            )),
             Err((failure, _)) => Err(failure),
         }
     }
@@ -139,7 +153,10 @@ impl Pool {
 
 /// A copy of a request that changes nothing and has no body (RFC 9110, 9.2.2).
 fn spare(request: &Request<Upload>) -> Option<Request<Upload>> {
-    let is_safe = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    let is_safe = matches!(
+        *request.method(),
+        Method::GET | Method::HEAD | Method::OPTIONS
+    );
     if !is_safe || !matches!(request.body(), Upload::Empty) {
         return None;
     }
@@ -168,7 +185,9 @@ async fn answer(
                 return Err((Failure::Broken(error.into_error()), unsent));
             }
             // While the client is still sending, the site need not answer.
-            Err(_) if !progress.is_done() && progress.frames() > frames => frames = progress.frames(),
+            Err(_) if !progress.is_done() && progress.frames() > frames => {
+                frames = progress.frames()
+            }
             Err(_) => return Err((Failure::Late, None)),
         }
     }
@@ -178,8 +197,12 @@ async fn connect(address: &Address, waits: &Waits) -> Result<SendRequest<Upload>
     let connecting = async {
         match address {
             Address::Unix(path) => handshake(UnixStream::connect(path).await?).await,
-            Address::Tcp(address) => handshake(without_delay(TcpStream::connect(address).await?)).await,
-            Address::Name(name) => handshake(without_delay(TcpStream::connect(name.as_str()).await?)).await,
+            Address::Tcp(address) => {
+                handshake(without_delay(TcpStream::connect(address).await?)).await
+            }
+            Address::Name(name) => {
+                handshake(without_delay(TcpStream::connect(name.as_str()).await?)).await
+            }
         }
     };
     match timeout(waits.connect, connecting).await {

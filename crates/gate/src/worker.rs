@@ -18,7 +18,9 @@ pub(crate) struct Worker {
 impl Worker {
     /// Writes a request down.
     pub(crate) fn log(&self, entry: &Entry) {
-        self.gate.metrics.answered(entry.status, entry.started.elapsed().as_secs_f64());
+        self.gate
+            .metrics
+            .answered(entry.status, entry.started.elapsed().as_secs_f64());
         self.lines.add(entry, &self.gate.metrics);
     }
 }

@@ -45,6 +45,11 @@ const PRIVATE: [(&str, &str); 10] = [
 const PREFIX_V4_MIN: u8 = 8;
 const PREFIX_V6_MIN: u8 = 20;
 
+/// Networks that nobody denies without meaning it, with what they are; proxies are added to them.
+pub(crate) fn protected(proxies: &[String]) -> anyhow::Result<Vec<(IpNet, String)>> {
+    Ok(Protected::load(proxies)?.0)
+}
+
 /// Networks with what they are.
 pub(super) struct Protected(pub(super) Vec<(IpNet, String)>);
 
