@@ -1,0 +1,5 @@
+//! The running gate, over real sockets: the program is started on loopback with a folder of its own, before an origin that records
+//! every byte.
+
+mod harness;
+mod passing;
