@@ -1,0 +1,170 @@
+//! What checks cost, and that they take the same time wherever a signature is wrong.
+
+use std::hint::black_box;
+use std::time::Duration;
+use std::time::Instant;
+
+use super::*;
+
+/// Best of several rounds: other programs on the machine make single ones slow.
+fn fastest(mut deed: impl FnMut()) -> Duration {
+    let rounds = (0..20).map(|_| {
+        let before = Instant::now();
+        (0..200).for_each(|_| deed());
+        before.elapsed() / 200
+    });
+    rounds.min().unwrap()
+}
+
+/// Test builds are hardly optimised.
+fn within(limit: Duration) -> Duration {
+    if cfg!(debug_assertions) {
+        10 * limit
+    } else {
+        limit
+    }
+}
+
+fn report(what: &str, cost: Duration, limit: Duration) {
+    eprintln!("{what}: {:.2} µs", cost.as_secs_f64() * 1e6);
+    assert!(cost < within(limit), "{what} takes {cost:?}");
+}
+
+#[test]
+fn h098_challenges_that_nobody_solves_cost_no_memory() {
+    let gate = gate();
+    for _ in 0..10_000 {
+        gate.mint(&visitor(), b"/", BITS, [], NOW);
+    }
+    assert_eq!(gate.spent_len(), 0);
+    report(
+        "mint",
+        fastest(|| drop(black_box(gate.mint(&visitor(), b"/", BITS, [], NOW)))),
+        Duration::from_micros(20),
+    );
+}
+
+#[test]
+fn h099_a_refusal_is_cheap() {
+    const LIMIT: Duration = Duration::from_micros(20);
+    let (gate, mut jar) = (gate(), Jar::default());
+    let puzzle = jar.ask(&gate, &visitor(), &format!("/{}", "a".repeat(2047)), NOW);
+    let mut solved = Jar::default();
+    let spent = solved.ask(&gate, &visitor(), "/", NOW);
+    solved
+        .send(&gate, &visitor(), &solution(&spent), NOW)
+        .unwrap();
+    let mut forged = puzzle.token.clone().into_bytes();
+    forged[1000] = if forged[1000] == b'A' { b'B' } else { b'A' };
+    let forged = body(str::from_utf8(&forged).unwrap(), &[0; 16]);
+    let mut long_agent = visitor();
+    long_agent.agent = &[b'x'; 8192];
+    let right = solution(&puzzle);
+    let idle = body(&puzzle.token, &[0; 16]);
+    let (spent, junk) = (solution(&spent), "x".repeat(4000));
+    let cases = [
+        (Refusal::Malformed, &jar, junk, visitor(), NOW),
+        (Refusal::Forged, &jar, forged, visitor(), NOW),
+        (Refusal::Expired, &jar, right.clone(), visitor(), later(301)),
+        (Refusal::TooEasy, &jar, idle, visitor(), NOW),
+        (Refusal::OtherVisitor, &jar, right, long_agent, NOW),
+        (Refusal::Spent, &solved, spent, visitor(), NOW),
+    ];
+    for (expected, jar, body, visitor, now) in cases {
+        let header = jar.header();
+        let cost = fastest(|| {
+            let answer = gate.answer(&visitor, body.as_bytes(), [&header[..]], now);
+            assert_eq!(answer, Err(expected));
+        });
+        report(expected.name(), cost, LIMIT);
+    }
+}
+
+#[test]
+fn a_clearance_is_found_fast() {
+    let (gate, mut jar) = (gate(), Jar::default());
+    jar.pass(&gate, &visitor(), NOW);
+    let header = [b"session=0123456789abcdef; theme=dark; ", &jar.header()[..]].concat();
+    let cost =
+        fastest(|| assert!(black_box(gate.find([&header[..]], &visitor(), NOW.unix)).is_some()));
+    report("clearance found", cost, Duration::from_nanos(1500));
+    let other = b"session=0123456789abcdef; theme=dark; consent=yes";
+    let cost =
+        fastest(|| assert!(black_box(gate.find([&other[..]], &visitor(), NOW.unix)).is_none()));
+    report("no cookie of ours", cost, Duration::from_nanos(500));
+    let cost = fastest(|| drop(black_box(strip(&header))));
+    report("cookies stripped", cost, Duration::from_nanos(1000));
+}
+
+/// Welch's t of the times of two kinds of input, taken in turn and without the slowest tenth.
+fn difference(mut first: impl FnMut(), mut second: impl FnMut()) -> f64 {
+    let mut times: [Vec<f64>; 2] = [Vec::new(), Vec::new()];
+    for round in 0..20_000_u32 {
+        // A hash of the round, so that nothing periodic falls on one kind.
+        let kind = (round.wrapping_mul(0x9e37_79b9) >> 31) as usize;
+        let before = Instant::now();
+        match kind {
+            0 => first(),
+            _ => second(),
+        }
+        times[kind].push(before.elapsed().as_nanos() as f64);
+    }
+    let moments = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times.truncate(times.len() * 9 / 10);
+        let count = times.len() as f64;
+        let mean = times.iter().sum::<f64>() / count;
+        let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        (mean, variance / count)
+    });
+    let [(first, first_error), (second, second_error)] = moments;
+    (first - second) / (first_error + second_error).sqrt()
+}
+
+/// The smallest of some attempts: a machine with other work has quiet moments, a leak has none.
+fn least_difference(mut first: impl FnMut(), mut second: impl FnMut()) -> f64 {
+    let attempts = (0..6).map(|_| difference(&mut first, &mut second).abs());
+    attempts.fold(f64::INFINITY, f64::min)
+}
+
+#[test]
+fn h107_a_wrong_signature_takes_the_same_time_wherever_it_is_wrong() {
+    let (gate, mut jar) = (gate(), Jar::default());
+    jar.pass(&gate, &visitor(), NOW);
+    let bytes = URL_SAFE_NO_PAD
+        .decode(jar.value("__Host-cattlegrid"))
+        .unwrap();
+    let wrong_at = |index: usize| {
+        let mut wrong = bytes.clone();
+        wrong[index] ^= 0x40;
+        format!("__Host-cattlegrid={}", URL_SAFE_NO_PAD.encode(wrong)).into_bytes()
+    };
+    let (first, last) = (wrong_at(16), wrong_at(31));
+    let find =
+        |header: &[u8]| assert!(black_box(gate.find([header], &visitor(), NOW.unix)).is_none());
+    let found = least_difference(|| find(&first), || find(&last));
+    eprintln!("t of wrong first and last byte: {found:.1}");
+    assert!(found < 10.0, "t = {found}");
+}
+
+#[test]
+fn h107_a_comparison_that_ends_early_would_be_noticed() {
+    // Byte by byte as a naive program does it, slow enough to be seen by this clock.
+    let compare = |one: &[u8], other: &[u8]| {
+        one.iter().zip(other).all(|(one, other)| {
+            (0..20).for_each(|round| {
+                black_box(round);
+            });
+            black_box(one) == black_box(other)
+        })
+    };
+    let right = [7; 16];
+    let (mut first, mut last) = (right, right);
+    first[0] ^= 0x40;
+    last[15] ^= 0x40;
+    let found = least_difference(
+        || assert!(!compare(&right, &first)),
+        || assert!(!compare(&right, &last)),
+    );
+    assert!(found > 10.0, "t = {found}");
+}
