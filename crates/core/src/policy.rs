@@ -14,6 +14,8 @@ pub use standing::Action;
 pub use standing::Ruling;
 pub use standing::Standing;
 
+use std::io::Read;
+
 use crate::request::Source;
 
 /// What happens to a request.
@@ -195,8 +197,19 @@ impl Policy {
     pub fn new(limits: Limits, sources_max: usize, seed: u64) -> Policy {
         Policy {
             limits,
-            counters: Counters::new(sources_max + sources_max * 3 / 5, seed),
+            counters: Counters::new(tallies_max(sources_max), seed),
         }
+    }
+
+    /// A policy with the counts that [`Counters::save`] has written, and how many there are.
+    pub fn restore(
+        limits: Limits,
+        sources_max: usize,
+        input: &mut impl Read,
+        now: u32,
+    ) -> Result<(Policy, u64), String> {
+        let (counters, taken) = Counters::restore(tallies_max(sources_max), input, now)?;
+        Ok((Policy { limits, counters }, taken))
     }
 
     /// Counts a request and decides about it.
@@ -330,6 +343,11 @@ impl Policy {
         self.counters
             .count(tally, asked.time, u16::from(asked.is_page))
     }
+}
+
+/// Sources, and the networks around them.
+fn tallies_max(sources_max: usize) -> usize {
+    sources_max + sources_max * 3 / 5
 }
 
 fn by_entry(ruling: Ruling, reason: Reason) -> Decided {
