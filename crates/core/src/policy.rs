@@ -14,6 +14,7 @@ pub use standing::Action;
 pub use standing::Ruling;
 pub use standing::Standing;
 
+use std::io::Read;
 use std::sync::Arc;
 
 use crate::request::Source;
@@ -221,7 +222,16 @@ impl Policy {
 
     /// Counters for so many sources and the networks around them.
     pub fn room(sources_max: usize, seed: u64) -> Counters {
-        Counters::new(sources_max + sources_max * 3 / 5, seed)
+        Counters::new(tallies_max(sources_max), seed)
+    }
+
+    /// Counters for so many sources with the counts that [`Counters::save`] has written, and how many there are.
+    pub fn restore(
+        sources_max: usize,
+        input: &mut impl Read,
+        now: u32,
+    ) -> Result<(Counters, u64), String> {
+        Counters::restore(tallies_max(sources_max), input, now)
     }
 
     /// Counts a request and decides about it.
@@ -355,6 +365,11 @@ impl Policy {
         self.counters
             .count(tally, asked.time, u16::from(asked.is_page))
     }
+}
+
+/// Sources, and the networks around them.
+fn tallies_max(sources_max: usize) -> usize {
+    sources_max + sources_max * 3 / 5
 }
 
 fn by_entry(ruling: Ruling, reason: Reason) -> Decided {

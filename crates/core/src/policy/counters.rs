@@ -4,6 +4,8 @@
 //! rows; a source stands in one row, and where a row is full the one that says least is forgotten, which is counted. Rows are spread
 //! over shards with a lock each, so that threads that serve requests hardly ever meet.
 
+mod saved;
+
 use std::hash::BuildHasher;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
@@ -149,6 +151,14 @@ impl Cell {
         self.step + STEPS as u32 <= step
     }
 
+    /// What is lost with it: fewest pages first, of equals the oldest.
+    fn worth(&self, step: u32) -> (u32, u32) {
+        match self.is_gone(step) {
+            true => (0, 0),
+            false => (1 + self.pages(), self.step),
+        }
+    }
+
     fn pages(&self) -> u32 {
         self.pages.iter().copied().map(u32::from).sum()
     }
@@ -169,6 +179,8 @@ pub struct Counters {
     shards: Box<[Shard]>,
     /// Rows of each shard.
     rows: usize,
+    /// Where the hashes begin. It goes into the file with the counts: by another they would mean nothing.
+    seed: u64,
     hasher: FixedState,
     forgotten: AtomicU64,
 }
@@ -198,12 +210,13 @@ impl Key {
     /// The upper bits choose shard and row, the lower ones tell cells apart.
     fn of(hash: u64, rows: usize) -> Key {
         let hash = hash >> (64 - HASH_BITS);
+        // A tag of 0 is a free cell.
+        let hash = hash | u64::from(hash as u32 == 0);
         let below_shard = hash << (64 - HASH_BITS + SHARDS.trailing_zeros());
         Key {
             shard: (hash >> (HASH_BITS - SHARDS.trailing_zeros())) as usize,
             row: ((u128::from(below_shard) * rows as u128) >> 64) as usize,
-            // A tag of 0 is a free cell.
-            tag: (hash as u32).max(1),
+            tag: hash as u32,
             check: (hash >> 32) as u16,
         }
     }
@@ -220,6 +233,7 @@ impl Counters {
         Counters {
             shards: (0..SHARDS).map(shard).collect(),
             rows,
+            seed,
             hasher: FixedState::with_seed(seed),
             forgotten: AtomicU64::new(0),
         }
@@ -343,13 +357,9 @@ impl Row {
         if let Some(free) = self.tags.iter().position(|tag| *tag == 0) {
             return free;
         }
-        let worth = |cell: &Cell| match cell.is_gone(step) {
-            true => (0, 0),
-            false => (1 + cell.pages(), cell.step),
-        };
         let cells = self.cells.iter().enumerate();
         cells
-            .min_by_key(|(_, cell)| worth(cell))
+            .min_by_key(|(_, cell)| cell.worth(step))
             .map_or(0, |(at, _)| at)
     }
 }

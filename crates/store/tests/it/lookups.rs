@@ -1,6 +1,10 @@
 //! Requests look into what was published and wait for nobody who writes or reads the file.
 
+use std::io;
+use std::io::Write;
 use std::net::Ipv4Addr;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -23,6 +27,9 @@ use crate::base;
 use crate::deny;
 use crate::put;
 use crate::times;
+
+/// Tests that measure time run one after the other: each would see the others' work.
+static MEASURING: Mutex<()> = Mutex::new(());
 
 /// Entries of the base.
 const ENTRIES: usize = 20_000;
@@ -68,6 +75,7 @@ fn write(writer: &Writer, stop: &AtomicBool) -> usize {
 
 #[test]
 fn h142_lookups_do_not_wait_for_the_writer_or_a_scan() {
+    let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
     let (_folder, mut base) = base();
     let path = base.path().to_owned();
     let changes: Vec<Change> = (0..ENTRIES)
@@ -116,6 +124,7 @@ fn h142_lookups_do_not_wait_for_the_writer_or_a_scan() {
 /// A table that grows by copying fails this: at half a million sources the copy of a plain map takes longer than the limit.
 #[test]
 fn h143_no_decision_waits_while_counters_fill() {
+    let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
     let sources = times("CATTLEGRID_COUNTERS", 500_000) as u32;
     let nothing = Standing::default();
     // What the machine takes from us differs from round to round; what growing costs would come back in each.
@@ -140,4 +149,57 @@ fn h143_no_decision_waits_while_counters_fill() {
         .unwrap();
     println!("{sources} sources: the longest decision took {longest:.1?} while they came");
     assert!(longest < Duration::from_millis(20), "{longest:?}");
+}
+
+/// A disk that takes its time.
+struct SlowDisk;
+
+impl Write for SlowDisk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        thread::sleep(Duration::from_millis(1));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Counters are saved shard by shard, and written while none is locked: no decision waits for the disk.
+#[test]
+fn no_decision_waits_while_counters_are_saved() {
+    let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
+    const SOURCES: u32 = 1_000_000;
+    let nothing = Standing::default();
+    let policy = Policy::new(Limits::default(), SOURCES as usize, 7);
+    let ask = |number: u32| {
+        let source = Source {
+            kind: SourceKind::V4,
+            value: u64::from(number.wrapping_mul(0x9e37_79b1)),
+        };
+        std::hint::black_box(policy.decide(&Asked::page(source, NOW), &nothing));
+    };
+    (0..SOURCES).for_each(ask);
+    let rounds = (0..3).map(|_| {
+        thread::scope(|scope| {
+            let saving = scope.spawn(|| {
+                let before = Instant::now();
+                policy.counters.save(&mut SlowDisk, NOW).unwrap();
+                before.elapsed()
+            });
+            let (mut longest, mut asked) = (Duration::ZERO, 0_u32);
+            while !saving.is_finished() {
+                let before = Instant::now();
+                ask(asked % SOURCES);
+                longest = longest.max(before.elapsed());
+                asked += 1;
+            }
+            (longest, asked, saving.join().unwrap())
+        })
+    });
+    // What the machine takes from us differs from round to round; what saving costs would come back in each.
+    let (longest, asked, took) = rounds.min().unwrap();
+    println!("saved in {took:.1?}; the longest of {asked} decisions beside it took {longest:.1?}");
+    assert!(longest < Duration::from_millis(20), "{longest:?}");
+    assert!(asked > 1000, "{asked}");
 }
