@@ -71,6 +71,8 @@ pub(crate) struct Gate {
     pub(crate) metrics: Metrics,
     /// Allowed sources that passed their cap go here: their entries are taken back.
     pub(crate) over_cap: SyncSender<Subject>,
+    /// When the counters were saved with which the gate began; 0 where there were none.
+    pub(crate) saved_ms: u64,
     /// Connections of clients now.
     pub(crate) connections: AtomicUsize,
 }
