@@ -1,5 +1,6 @@
 //! The `[gate]` part of the settings file: what it says ([`Options`]), and the checked values the gate runs with ([`Setup`]).
 
+mod manual;
 mod places;
 
 use std::fmt;
@@ -50,6 +51,7 @@ struct Options {
     default_rules: bool,
     rule: Vec<Spanned<RuleOptions>>,
     without: Spanned<Vec<String>>,
+    clock: Option<Spanned<ClockOptions>>,
 }
 
 impl Default for Options {
@@ -76,6 +78,7 @@ impl Default for Options {
             default_rules: true,
             rule: Vec::new(),
             without: Spanned::new(none, Vec::new()),
+            clock: None,
         }
     }
 }
@@ -156,6 +159,14 @@ impl Default for ChallengeOptions {
             binding: Binding::Agent,
         }
     }
+}
+
+/// A clock for tests: where it starts, and how many times too fast it runs.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClockOptions {
+    start: u32,
+    speed: u32,
 }
 
 /// What a clearance is tied to, beside the site.
@@ -288,6 +299,8 @@ pub struct Setup {
     pub rules: Rules,
     /// Defences that are on: all, but in tests.
     pub defences: Defences,
+    /// In tests: where the clock starts, and how many times too fast it runs.
+    pub clock: Option<(u32, u32)>,
 }
 
 /// Collects errors, each with its line.
@@ -306,6 +319,11 @@ impl Errors<'_> {
 }
 
 impl Setup {
+    /// The documented defaults, as a part of the settings file.
+    pub fn manual() -> &'static str {
+        manual::MANUAL
+    }
+
     /// Reads the `[gate]` part of a settings file. All errors are collected, each as `line N: what`.
     pub fn parse(text: &str) -> Result<Setup, Vec<String>> {
         let mut errors = Errors {
@@ -416,7 +434,21 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
         sites,
         rules,
         defences,
+        clock: checked_clock(options.clock, errors),
     }
+}
+
+/// A clock of its own is for tests alone.
+fn checked_clock(
+    given: Option<Spanned<ClockOptions>>,
+    errors: &mut Errors<'_>,
+) -> Option<(u32, u32)> {
+    let given = given?;
+    if cfg!(not(debug_assertions)) {
+        errors.at(given.span().start, "'clock' is for tests alone: remove it");
+    }
+    let clock = given.into_inner();
+    Some((clock.start, clock.speed.max(1)))
 }
 
 /// Numbers that cannot be meant.

@@ -6,6 +6,8 @@ use std::io;
 use std::io::BufReader;
 use std::io::BufWriter;
 use std::io::Read;
+use std::io::Seek;
+use std::io::SeekFrom;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -14,9 +16,9 @@ use std::sync::mpsc::Receiver;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use cattlegrid_core::analysis::Block;
 use cattlegrid_core::policy::Asked;
 use cattlegrid_core::policy::Counters;
+use cattlegrid_core::policy::DAY;
 use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Reason;
 use cattlegrid_core::profile::is_page;
@@ -27,6 +29,8 @@ use crate::gate::Gate;
 
 /// How often counters are saved.
 const EVERY: Duration = Duration::from_secs(60);
+/// A line is written when its answer has ended: so much earlier the request may have come.
+const SLOWEST_MS: u64 = 120_000;
 
 /// Counters as they were saved, and when: milliseconds since 1970.
 pub(crate) fn restore(path: &Path, sources_max: usize, seed: u64, now: u32) -> (Counters, u64) {
@@ -50,7 +54,9 @@ pub(crate) fn restore(path: &Path, sources_max: usize, seed: u64, now: u32) -> (
             if path.exists() {
                 tracing::warn!(error, path = %path.display(), "saved counters cannot be used: all sources start from nothing");
             }
-            (Policy::room(sources_max, seed), 0)
+            // The last day may still be in the log.
+            let day_ago = u64::from(now.saturating_sub(DAY)) * 1000;
+            (Policy::room(sources_max, seed), day_ago)
         }
     }
 }
@@ -100,31 +106,74 @@ struct Line<'a> {
     clearance: Option<&'a str>,
 }
 
+/// Lines of the log are looked through from its end, in pieces of this size.
+const PIECE: u64 = 1 << 20;
+/// So much of it at most, a second's work.
+const READ_MAX: u64 = 256 << 20;
+
 /// Counts requests of the log that came after the counters were saved.
-pub(crate) fn recount(block: &Block, since_ms: u64, gate: &Gate) {
-    let live = gate.live.load();
-    let standing = gate.standing.load();
-    for line in block.lines().split(|byte| *byte == b'\n').rev() {
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
-            continue;
-        };
-        // Lines stand nearly in the order of time: what ended late may have begun early.
-        let time_ms = (line.time * 1000.0) as u64;
-        if time_ms.saturating_add(120_000) < since_ms {
-            return;
+pub(crate) fn recount(log: &Path, gate: &Gate) {
+    match recount_back(log, gate) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => {
+            tracing::warn!(%error, path = %log.display(), "what was counted since counters were saved cannot be read")
         }
-        let is_counted = Reason::ALL
-            .iter()
-            .any(|reason| reason.name() == line.reason && reason.is_counted());
-        let Some(source) = Source::from_address(line.source.as_bytes()) else {
-            continue;
+    }
+}
+
+/// From the last line back: the gate listens only when this has ended, so no more is read than a start may take.
+fn recount_back(log: &Path, gate: &Gate) -> io::Result<()> {
+    let mut file = File::open(log)?;
+    let mut end = file.metadata()?.len();
+    let last = end.saturating_sub(READ_MAX);
+    // The beginning of a line whose rest has been read.
+    let mut rest: Vec<u8> = Vec::new();
+    while end > last {
+        let start = end.saturating_sub(PIECE);
+        let mut piece = vec![0; usize::try_from(end - start).unwrap_or(0)];
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(&mut piece)?;
+        piece.append(&mut rest);
+        // A piece seldom begins with a whole line, but at the log's beginning.
+        let first = match start {
+            0 => 0,
+            _ => memchr::memchr(b'\n', &piece).map_or(piece.len(), |at| at + 1),
         };
-        if time_ms < since_ms
-            || !is_counted
-            || !is_page(line.method.as_bytes(), line.target.as_bytes())
-        {
-            continue;
+        let lines = piece[first..].rsplit(|byte| *byte == b'\n');
+        for line in lines {
+            if !recount_line(line, gate) {
+                return Ok(());
+            }
         }
+        rest = piece[..first].to_vec();
+        if rest.len() as u64 > PIECE {
+            return Err(io::Error::other("a line of the access log has no end"));
+        }
+        end = start;
+    }
+    Ok(())
+}
+
+/// Counts a line; false where all before it were counted already.
+fn recount_line(line: &[u8], gate: &Gate) -> bool {
+    let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
+        return true;
+    };
+    let time_ms = (line.time * 1000.0) as u64;
+    // Lines stand nearly in the order of time: what ended late may have begun early.
+    if time_ms.saturating_add(SLOWEST_MS) < gate.saved_ms {
+        return false;
+    }
+    let mut reasons = Reason::ALL.iter();
+    let is_counted = reasons.any(|reason| reason.name() == line.reason && reason.is_counted());
+    let is_page = is_page(line.method.as_bytes(), line.target.as_bytes());
+    let source = Source::from_address(line.source.as_bytes());
+    if let Some(source) = source
+        && time_ms >= gate.saved_ms
+        && is_counted
+        && is_page
+    {
         let clearance = line
             .clearance
             .and_then(|id| u64::from_str_radix(id, 16).ok());
@@ -132,6 +181,10 @@ pub(crate) fn recount(block: &Block, since_ms: u64, gate: &Gate) {
             clearance,
             ..Asked::page(source, (time_ms / 1000) as u32)
         };
-        live.policy.decide(&asked, &standing);
+        gate.live
+            .load()
+            .policy
+            .decide(&asked, &gate.standing.load());
     }
+    true
 }

@@ -37,6 +37,7 @@ use crate::clock::Clock;
 use crate::clock::Steps;
 use crate::config::Binding;
 use crate::config::Setup;
+#[cfg(debug_assertions)]
 use crate::defence::Defence;
 use crate::gate::Gate;
 use crate::gate::Live;
@@ -97,6 +98,7 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
     let knowledge = state.join("kb.sqlite");
     let standing = base::read(&knowledge, &gate).map_err(|fault| one(fault.to_string()))?;
     gate.standing.store(Arc::new(standing));
+    saved::recount(&log, &gate);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -138,6 +140,7 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
     runtime.block_on(control.run(admin)).map_err(one)?;
     drop(control);
     drop(end);
+    gate.is_ending.store(true, Ordering::Relaxed);
     threads.join();
     let saved = saved::save(&counters, &gate.counters, gate.clock.now_ms());
     saved.map_err(|error| {
@@ -150,7 +153,10 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
 
 /// Makes what all threads share.
 fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Result<Gate, String> {
-    let clock = Clock::start();
+    let clock = match loaded.setup.clock {
+        None => Clock::start(),
+        Some((start, speed)) => Clock::fast(start, speed),
+    };
     let keys = Keys::open(&state.join("keys"), clock.now_ms() / 1000)
         .map_err(|fault| fault.to_string())?;
     tracing::info!(key = keys.fingerprint(), "signing key");
@@ -188,6 +194,7 @@ fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Re
         connections: AtomicUsize::new(0),
         over_cap,
         saved_ms,
+        is_ending: AtomicBool::new(false),
     })
 }
 
@@ -268,10 +275,9 @@ fn start_helpers(
     let shared = Arc::clone(gate);
     let path = knowledge.clone();
     threads.start("learn", move || {
-        let since_ms = Some(shared.saved_ms).filter(|time| *time > 0);
-        learn::learn(learner, &learned, &shared, &path, since_ms)
+        learn::learn(learner, &learned, &shared, &path)
     })?;
-    let shared = Arc::downgrade(gate);
+    let shared = Arc::clone(gate);
     threads.start("knowledge base", move || {
         base::watch(&knowledge, &shared, &to_take_back)
     })
