@@ -11,6 +11,7 @@ pub mod challenge;
 mod clock;
 mod config;
 mod defence;
+mod envoy;
 mod forward_auth;
 mod framing;
 mod gate;

@@ -292,7 +292,11 @@ pub(crate) fn reader(facts: &Facts<'_>) -> Reader {
 pub(crate) fn says_https(headers: &HeaderMap) -> bool {
     headers
         .get("x-forwarded-proto")
-        .is_some_and(|proto| proto.as_bytes().eq_ignore_ascii_case(b"https"))
+        .map(HeaderValue::as_bytes)
+        // Traefik writes the latter for websockets.
+        .is_some_and(|proto| {
+            proto.eq_ignore_ascii_case(b"https") || proto.eq_ignore_ascii_case(b"wss")
+        })
 }
 
 /// Writes down an answer that is whole.

@@ -189,6 +189,11 @@ fn without(mut challenger: Challenger, setup: &Setup) -> Challenger {
 
 fn live(loaded: Loaded, counters: &Arc<Counters>) -> Result<Live, String> {
     let Loaded { setup, settings } = loaded;
+    if setup.trust.is_everybody() {
+        tracing::warn!(
+            "trust_everybody: whoever reaches a listener can name any address as its own; only your proxies may reach it"
+        );
+    }
     Ok(Live {
         lens: Lens::new(settings.hash_key, &settings.listings)?,
         session_cookies: settings.session_cookies,

@@ -80,6 +80,11 @@ impl Trust {
             }
     }
 
+    /// True where everybody's word is taken.
+    pub(crate) fn is_everybody(&self) -> bool {
+        self.everybody
+    }
+
     /// The client behind a peer: its own address, or the last one of the chain that no trusted proxy has.
     pub fn client(&self, peer: Peer, headers: &HeaderMap) -> Option<IpAddr> {
         let own = match peer {
