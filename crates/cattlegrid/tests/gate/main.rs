@@ -1,5 +1,7 @@
 //! The running gate, over real sockets: the program is started on loopback with a folder of its own, before an origin that records
 //! every byte.
 
+mod challenge;
 mod harness;
 mod passing;
+mod solve;
