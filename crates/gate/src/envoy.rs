@@ -172,7 +172,10 @@ pub(crate) async fn check(
     request: Request<Incoming>,
 ) -> Response<Body> {
     let body = own::read(request.into_body(), live, MESSAGE_MAX).await;
-    let http = body.as_deref().ok_or("is long, late or broken").and_then(decode);
+    let http = body
+        .as_deref()
+        .ok_or("is long, late or broken")
+        .and_then(decode);
     let answer = match http {
         Ok(attributes) => answer(connection, live, attributes),
         Err(what) => {
@@ -224,7 +227,12 @@ fn answer(connection: &Connection, live: &Live, attributes: Attributes) -> Check
             },
             is_counted: true,
         };
-        Ok(forward_auth::decide(connection, live, &facts, Dialect::Whole))
+        Ok(forward_auth::decide(
+            connection,
+            live,
+            &facts,
+            Dialect::Whole,
+        ))
     });
     match decided {
         Ok(response) if response.status() == StatusCode::OK => passed(&headers),
@@ -343,7 +351,11 @@ fn denied(response: Response<Body>) -> CheckResponse {
 
 fn option(key: &str, value: &[u8]) -> HeaderOption {
     HeaderOption {
-        append_action: if key == SET_COOKIE.as_str() { 0 } else { OVERWRITE },
+        append_action: if key == SET_COOKIE.as_str() {
+            0
+        } else {
+            OVERWRITE
+        },
         header: Some(Header {
             key: key.to_owned(),
             value: String::from_utf8_lossy(value).into_owned(),

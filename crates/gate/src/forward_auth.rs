@@ -89,6 +89,11 @@ pub(crate) struct Fault {
     pub(crate) what: &'static str,
 }
 
+const NO_QUESTION: Fault = Fault {
+    header: "the path",
+    what: "is no question: ask at /auth or /auth/nginx, or at /auth/envoy with role = \"envoy\", as the examples do",
+};
+
 /// Answers a question, or a request for one of the gate's own pages.
 pub(crate) async fn answer(
     connection: &Connection,
@@ -117,7 +122,9 @@ pub(crate) async fn answer(
         "/auth" => (told_by_headers(headers, &FORWARDED, live), Dialect::Whole),
         "/auth/nginx" => (told_by_headers(headers, &ORIGINAL, live), Dialect::Bare),
         "/auth/show" => (told_by_headers(headers, &ORIGINAL, live), Dialect::Shown),
-        _ => (told_by_path(&request, &host), Dialect::Whole),
+        // Where no Envoy asks, a server may pass on what begins like its question but leads to the prefix in another spelling.
+        _ if connection.role == Role::Envoy => (told_by_path(&request, &host), Dialect::Whole),
+        _ => (Err(NO_QUESTION), Dialect::Whole),
     };
     let decided = told.and_then(|told| {
         let facts = Facts {
@@ -302,14 +309,10 @@ fn guessed<'a>(headers: &'a HeaderMap, names: &Names) -> Told<'a> {
 fn told_by_path<'a>(request: &'a Request<Incoming>, host: &'a str) -> Result<Told<'a>, Fault> {
     let asked = request.uri().path_and_query();
     let target = asked.and_then(|asked| asked.as_str().strip_prefix(ENVOY));
-    let fault = Fault {
-        header: "the path",
-        what: "is no question: ask at /auth, /auth/nginx or /auth/envoy, as the examples do",
-    };
     Ok(Told {
         method: request.method().clone(),
         host: Cow::Borrowed(host),
-        target: sound_target(target.ok_or(fault)?, "the path behind /auth/envoy")?,
+        target: sound_target(target.ok_or(NO_QUESTION)?, "the path behind /auth/envoy")?,
     })
 }
 

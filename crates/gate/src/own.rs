@@ -50,13 +50,15 @@ pub(crate) async fn answer(
     let (parts, body) = request.into_parts();
     let response = match (&parts.method, name) {
         (&Method::GET | &Method::HEAD, name) => asset(name),
-        (&Method::POST, name) if ANSWERS.contains(&name) => match read(body, live, BODY_MAX).await {
-            Some(body) => posted(connection, live, &parts, &asking, name, &body),
-            None => serve::plain(
-                StatusCode::BAD_REQUEST,
-                "an answer is short, and comes at once\n",
-            ),
-        },
+        (&Method::POST, name) if ANSWERS.contains(&name) => {
+            match read(body, live, BODY_MAX).await {
+                Some(body) => posted(connection, live, &parts, &asking, name, &body),
+                None => serve::plain(
+                    StatusCode::BAD_REQUEST,
+                    "an answer is short, and comes at once\n",
+                ),
+            }
+        }
         _ => serve::plain(StatusCode::NOT_FOUND, "there is no such page\n"),
     };
     serve::logged(connection, entry, response)

@@ -452,6 +452,13 @@ impl Gate {
         }
     }
 
+    /// The same where another server stands before the gate: a normal request is one through it.
+    pub(crate) fn check_after_at(&mut self, before: &Before, front: SocketAddr) {
+        let own = std::mem::replace(&mut self.address, front);
+        self.check_after(before);
+        self.address = own;
+    }
+
     /// What must hold after every case: the same process, no panic, memory and files as before, and a normal request works.
     pub(crate) fn check_after(&mut self, before: &Before) {
         assert!(
