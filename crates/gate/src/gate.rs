@@ -36,6 +36,7 @@ use crate::challenge::difficulty;
 use crate::clock::Clock;
 use crate::config::Mode;
 use crate::config::Setup;
+use crate::defence::Defence;
 use crate::metrics::Metrics;
 use crate::rules;
 use crate::trust;
@@ -163,13 +164,18 @@ impl Gate {
             b"" => 0,
             agent => live.lens.agent(agent),
         };
+        let is_unlimited = clearance.is_some() && !live.setup.defences.has(Defence::Budget);
+        let rule = match is_unlimited {
+            true => Some(Decision::Pass),
+            false => live.setup.rules.decide(&subject, &live.setup.defences),
+        };
         let asked = Asked {
             source: visitor.source,
             time,
             is_page: facts.is_counted
                 && is_page(facts.method.as_str().as_bytes(), facts.target.as_bytes()),
             agent,
-            rule: live.setup.rules.decide(&subject, &live.setup.defences),
+            rule,
             user: None,
             proof: Proof::None,
             clearance: clearance.as_ref().map(|clearance| clearance.id),

@@ -39,4 +39,5 @@ pub use learn::Learner;
 pub use start::Load;
 pub use start::Loaded;
 pub use start::check;
+pub use start::rotate_keys;
 pub use start::run;

@@ -234,9 +234,13 @@ fn strip_cookies(headers: &mut HeaderMap) {
 /// A page that was given to one client is not for a cache before the gate, unless the site itself said so: who comes next has not been
 /// decided about.
 fn keep_private(headers: &mut HeaderMap) {
-    let is_page = headers
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    let is_page = headers.get(header::CONTENT_TYPE).is_some_and(|kind| {
+        let begins = |name: &[u8]| {
+            let start = kind.as_bytes().get(..name.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+        };
+        begins(b"text/html") || begins(b"application/xhtml+xml")
+    });
     if is_page
         && !headers.contains_key(header::CACHE_CONTROL)
         && !headers.contains_key(header::EXPIRES)

@@ -54,6 +54,8 @@ use crate::worker::Worker;
 const BLOCKS_MAX: usize = 512;
 /// Lines are in the log after this long.
 const TICK: Duration = Duration::from_millis(100);
+/// The file of signing keys, in the gate's folder.
+const KEYS: &str = "keys";
 /// Sources over their cap that wait to be taken back.
 const OVER_CAP_MAX: usize = 1024;
 
@@ -137,9 +139,7 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
 /// Makes what all threads share.
 fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Result<Gate, String> {
     let clock = Clock::start();
-    let keys = Keys::open(&state.join("keys"), clock.now_ms() / 1000)
-        .map_err(|fault| fault.to_string())?;
-    tracing::info!(key = keys.fingerprint(), "signing key");
+    let keys = open_keys(state, &clock)?;
     let setup = &loaded.setup;
     let settings = challenge::Settings {
         prefix: setup.prefix.clone(),
@@ -170,6 +170,24 @@ fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Re
     })
 }
 
+/// The signing keys; drawn where there are none.
+fn open_keys(state: &Path, clock: &Clock) -> Result<Keys, String> {
+    let keys =
+        Keys::open(&state.join(KEYS), clock.now_ms() / 1000).map_err(|fault| fault.to_string())?;
+    tracing::info!(key = keys.fingerprint(), "signing key");
+    Ok(keys)
+}
+
+/// Draws a new signing key into a gate's folder and says how it is known in the log. The gate uses it from its next reload on.
+///
+/// Keys that only check are kept as long as what they have signed is good; `grace_seconds` of 0 drops them at once.
+pub fn rotate_keys(state: &Path, grace_seconds: u64) -> Result<String, String> {
+    let clock = Clock::start();
+    let keys = Keys::rotate(&state.join(KEYS), clock.now_ms() / 1000, grace_seconds)
+        .map_err(|fault| fault.to_string())?;
+    Ok(keys.fingerprint().to_owned())
+}
+
 /// Switches off in tests what a test wants to see missing.
 #[cfg(debug_assertions)]
 fn without(mut challenger: Challenger, setup: &Setup) -> Challenger {
@@ -178,6 +196,14 @@ fn without(mut challenger: Challenger, setup: &Setup) -> Challenger {
         (Defence::Work, challenge::Defence::Difficulty),
         (Defence::Spent, challenge::Defence::SingleUse),
         (Defence::ClearanceBinding, challenge::Defence::Clearance),
+        (Defence::Signature, challenge::Defence::Signature),
+        (Defence::Restart, challenge::Defence::Start),
+        (Defence::Expiry, challenge::Defence::Expiry),
+        (
+            Defence::ClearanceExpiry,
+            challenge::Defence::ClearanceExpiry,
+        ),
+        (Defence::ReturnTo, challenge::Defence::ReturnTo),
     ];
     for (ours, theirs) in pairs {
         if !setup.defences.has(ours) {
@@ -405,8 +431,11 @@ impl Control {
             }
         }
         self.warn_of_restarts(&loaded.setup);
+        let state = self.gate.live.load().setup.state.clone();
+        let keys = open_keys(&state, &self.gate.clock).map_err(one)?;
         let live = live(loaded, &self.gate.counters).map_err(one)?;
         // From here on nothing can fail.
+        self.gate.challenger.replace_keys(keys);
         self.gate.live.store(Arc::new(live));
         for (listener, tls) in certificates {
             if let Some(place) = &listener.tls {

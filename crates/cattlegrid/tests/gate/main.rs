@@ -2,6 +2,8 @@
 //! every byte.
 
 mod challenge;
+mod clearance;
 mod harness;
 mod passing;
+mod signing;
 mod solve;
