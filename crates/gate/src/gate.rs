@@ -4,6 +4,7 @@ use std::hash::Hash;
 use std::hash::Hasher;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::SyncSender;
 
@@ -72,8 +73,12 @@ pub(crate) struct Gate {
     pub(crate) metrics: Metrics,
     /// Allowed sources that passed their cap go here: their entries are taken back.
     pub(crate) over_cap: SyncSender<Subject>,
+    /// When the counters were saved with which the gate began; 0 where there were none.
+    pub(crate) saved_ms: u64,
     /// Connections of clients now.
     pub(crate) connections: AtomicUsize,
+    /// The gate ends: who only waits for more to do ends, too.
+    pub(crate) is_ending: AtomicBool,
 }
 
 impl std::fmt::Debug for Gate {

@@ -47,6 +47,7 @@ use crate::listen::Bound;
 use crate::listen::Listener;
 use crate::log::Lines;
 use crate::metrics::Metrics;
+use crate::saved;
 use crate::upstream::Pool;
 use crate::worker::Worker;
 
@@ -113,6 +114,12 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
         (knowledge, to_take_back),
     )
     .map_err(one)?;
+    let counters = state.join("counters");
+    let (end, ended) = mpsc::channel::<()>();
+    let (shared, path) = (Arc::clone(&gate), counters.clone());
+    threads
+        .start("counters", move || saved::keep(&path, &shared, &ended))
+        .map_err(one)?;
     let mut control = Control {
         gate: Arc::clone(&gate),
         load,
@@ -128,12 +135,20 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
             .start_worker(number, to_log.clone(), &mut threads)
             .map_err(one)?;
     }
-    control.hand_out(bound, workers);
+    control.hand_out(bound);
     drop(to_log);
     runtime.block_on(control.run(admin)).map_err(one)?;
     drop(control);
+    drop(end);
+    gate.is_ending.store(true, Ordering::Relaxed);
     threads.join();
-    Ok(())
+    let saved = saved::save(&counters, &gate.counters, gate.clock.now_ms());
+    saved.map_err(|error| {
+        one(format!(
+            "{}: counters cannot be saved: {error}",
+            counters.display()
+        ))
+    })
 }
 
 /// Makes what all threads share.
@@ -157,7 +172,13 @@ fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Re
     let challenger = without(challenger, setup);
     // The table's hash is keyed by chance: nobody can choose addresses that push each other out.
     let seed = std::hash::RandomState::new().hash_one(clock.now_ms());
-    let counters = Arc::new(Policy::room(setup.sources_max, seed));
+    let (counters, saved_ms) = saved::restore(
+        &state.join("counters"),
+        setup.sources_max,
+        seed,
+        clock.now(),
+    );
+    let counters = Arc::new(counters);
     Ok(Gate {
         clock,
         live: ArcSwap::from_pointee(live(loaded, &counters)?),
@@ -166,7 +187,9 @@ fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Re
         challenger,
         metrics: Metrics::default(),
         connections: AtomicUsize::new(0),
+        is_ending: AtomicBool::new(false),
         over_cap,
+        saved_ms,
     })
 }
 
@@ -273,13 +296,17 @@ fn start_helpers(
     let shared = Arc::clone(gate);
     let path = knowledge.clone();
     threads.start("learn", move || {
-        learn::learn(learner, &learned, &shared, &path)
+        let since_ms = Some(shared.saved_ms).filter(|time| *time > 0);
+        learn::learn(learner, &learned, &shared, &path, since_ms)
     })?;
     let shared = Arc::downgrade(gate);
     threads.start("knowledge base", move || {
         base::watch(&knowledge, &shared, &to_take_back)
     })
 }
+
+/// A listener with its sockets, one for each worker.
+type Sockets = (Arc<Listener>, Vec<Bound>);
 
 /// What a worker is told.
 enum Told {
@@ -308,7 +335,7 @@ impl Control {
         }
     }
 
-    fn bind_all(&self) -> Result<Vec<(Arc<Listener>, Vec<Bound>)>, String> {
+    fn bind_all(&self) -> Result<Vec<Sockets>, String> {
         let live = self.gate.live.load();
         let listeners = live.setup.listen.iter();
         listeners
@@ -337,7 +364,7 @@ impl Control {
         threads.start(&format!("worker {number}"), move || work(worker, told))
     }
 
-    fn hand_out(&mut self, bound: Vec<(Arc<Listener>, Vec<Bound>)>, _: usize) {
+    fn hand_out(&mut self, bound: Vec<Sockets>) {
         for (listener, sockets) in bound {
             tracing::info!(address = %listener.listen.address, "listening");
             let (stop, stopped) = watch::channel(false);
@@ -449,7 +476,7 @@ impl Control {
             }
             stays
         });
-        self.hand_out(new, 0);
+        self.hand_out(new);
         Ok(())
     }
 
