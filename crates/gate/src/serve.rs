@@ -274,19 +274,18 @@ pub(crate) fn reader(facts: &Facts<'_>) -> Reader {
         .get_all(header::ACCEPT)
         .iter()
         .any(|value| memchr::memmem::find(value.as_bytes(), b"text/html").is_some());
-    let is_load = *facts.method == Method::GET
-        && accepts_pages
+    // Whatever it accepts, nobody can solve anything on a websocket.
+    let may_load = *facts.method == Method::GET && !headers.contains_key(header::SEC_WEBSOCKET_KEY);
+    let is_load = accepts_pages
         && headers
             .get("sec-fetch-dest")
             .is_none_or(|sent| matches!(sent.as_bytes(), b"document" | b"iframe" | b"frame"))
         && !is("hx-request", b"true")
         && !is("x-requested-with", b"XMLHttpRequest");
     // Who sends no Accept at all still gets a page where a page was asked for: old programs that people use do that.
-    let is_bare = *facts.method == Method::GET
-        && !headers.contains_key(header::ACCEPT)
-        && !headers.contains_key(header::SEC_WEBSOCKET_KEY)
+    let is_bare = !headers.contains_key(header::ACCEPT)
         && cattlegrid_core::profile::is_page(b"GET", facts.target.as_bytes());
-    match is_load || is_bare {
+    match may_load && (is_load || is_bare) {
         true => {
             let accepted = headers
                 .get(header::ACCEPT_LANGUAGE)

@@ -1,8 +1,11 @@
 //! The running gate, over real sockets: the program is started on loopback with a folder of its own, before an origin that records
 //! every byte.
 
+mod browser;
+mod caches;
 mod challenge;
 mod clearance;
+mod containment;
 mod harness;
 mod passing;
 mod signing;
