@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::Weak;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -44,12 +45,15 @@ pub(crate) fn read(path: &Path, gate: &Gate) -> Result<Standing, Fault> {
 
 /// Publishes what the base says whenever it has changed, and takes back entries of sources that passed their cap.
 ///
-/// It holds the gate only while it looks: the gate ends when its workers have, and with it the channel that this thread waits on.
+/// It waits for more to do at most as long as one look takes, so it ends soon after the gate says that it does.
 pub(crate) fn watch(path: &Path, gate: &Weak<Gate>, over_cap: &Receiver<Subject>) {
     let mut known: Option<Stamp> = None;
     loop {
         let received = over_cap.recv_timeout(LOOK);
         let Some(gate) = gate.upgrade() else { return };
+        if gate.is_ending.load(Ordering::Relaxed) {
+            return;
+        }
         match received {
             Ok(subject) => take_back(path, &gate, subject),
             Err(RecvTimeoutError::Timeout) => {}

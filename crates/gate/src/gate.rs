@@ -4,6 +4,7 @@ use std::hash::Hash;
 use std::hash::Hasher;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::SyncSender;
 
@@ -36,6 +37,7 @@ use crate::challenge::difficulty;
 use crate::clock::Clock;
 use crate::config::Mode;
 use crate::config::Setup;
+use crate::defence::Defence;
 use crate::metrics::Metrics;
 use crate::rules;
 use crate::trust;
@@ -71,8 +73,12 @@ pub(crate) struct Gate {
     pub(crate) metrics: Metrics,
     /// Allowed sources that passed their cap go here: their entries are taken back.
     pub(crate) over_cap: SyncSender<Subject>,
+    /// When the counters were saved with which the gate began; 0 where there were none.
+    pub(crate) saved_ms: u64,
     /// Connections of clients now.
     pub(crate) connections: AtomicUsize,
+    /// The gate ends: who only waits for more to do ends, too.
+    pub(crate) is_ending: AtomicBool,
 }
 
 impl std::fmt::Debug for Gate {
@@ -163,13 +169,18 @@ impl Gate {
             b"" => 0,
             agent => live.lens.agent(agent),
         };
+        let is_unlimited = clearance.is_some() && !live.setup.defences.has(Defence::Budget);
+        let rule = match is_unlimited {
+            true => Some(Decision::Pass),
+            false => live.setup.rules.decide(&subject, &live.setup.defences),
+        };
         let asked = Asked {
             source: visitor.source,
             time,
             is_page: facts.is_counted
                 && is_page(facts.method.as_str().as_bytes(), facts.target.as_bytes()),
             agent,
-            rule: live.setup.rules.decide(&subject, &live.setup.defences),
+            rule,
             user: None,
             proof: Proof::None,
             clearance: clearance.as_ref().map(|clearance| clearance.id),

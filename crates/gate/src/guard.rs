@@ -155,49 +155,17 @@ impl<S> Guard<S> {
         while at < bytes.len() {
             let rest = &bytes[at..];
             match &mut self.state {
-                State::Start | State::Head => {
-                    // Empty lines before a request mean nothing (RFC 9112, 2.2).
-                    let blank = rest
-                        .iter()
-                        .take_while(|byte| matches!(byte, b'\r' | b'\n'))
-                        .count();
-                    let Some(length) = head::end(&rest[blank..]) else {
-                        let is_long = rest.len() > HEAD_MAX;
-                        if is_long {
-                            self.state = State::Open;
-                        }
+                State::Start | State::Head => match self.look_at_head(rest) {
+                    Some(length) => at += length,
+                    None => {
+                        // A head that is longer than any is the library's to refuse.
+                        let is_open = matches!(self.state, State::Open);
                         return Looked {
-                            sound: if is_long { bytes.len() } else { at },
-                            is_waiting: !is_long,
-                        };
-                    };
-                    let head = &rest[blank..blank + length];
-                    if matches!(self.state, State::Start) && head == PREFACE {
-                        self.state = State::Open;
-                        continue;
-                    }
-                    self.state = match head::check(head) {
-                        Ok(Follows::Bytes(0)) => State::Head,
-                        Ok(Follows::Bytes(length)) => State::Body(length),
-                        Ok(Follows::Chunks) => State::Chunks(Chunks::default()),
-                        Ok(Follows::Websocket) => State::Upgrading,
-                        Err(_) => {
-                            self.state = State::Refused;
-                            return Looked {
-                                sound: at,
-                                is_waiting: false,
-                            };
-                        }
-                    };
-                    at += blank + length;
-                    if matches!(self.state, State::Upgrading) {
-                        self.upgrading.state.store(WAITING, Ordering::Release);
-                        return Looked {
-                            sound: at,
-                            is_waiting: false,
+                            sound: if is_open { bytes.len() } else { at },
+                            is_waiting: matches!(self.state, State::Start | State::Head),
                         };
                     }
-                }
+                },
                 State::Body(left) => {
                     let passed = (*left).min(rest.len() as u64);
                     *left -= passed;
@@ -228,6 +196,37 @@ impl<S> Guard<S> {
             sound: at,
             is_waiting: false,
         }
+    }
+
+    /// Looks at a head: the bytes of it that may be passed on, or `None` where it is not all there, or refused.
+    fn look_at_head(&mut self, rest: &[u8]) -> Option<usize> {
+        // Empty lines before a request mean nothing (RFC 9112, 2.2).
+        let blank = rest
+            .iter()
+            .take_while(|byte| matches!(byte, b'\r' | b'\n'))
+            .count();
+        let Some(length) = head::end(&rest[blank..]) else {
+            if rest.len() > HEAD_MAX {
+                self.state = State::Open;
+            }
+            return None;
+        };
+        let head = &rest[blank..blank + length];
+        self.state = match head::check(head) {
+            _ if matches!(self.state, State::Start) && head == PREFACE => State::Open,
+            Ok(Follows::Bytes(0)) => State::Head,
+            Ok(Follows::Bytes(length)) => State::Body(length),
+            Ok(Follows::Chunks) => State::Chunks(Chunks::default()),
+            Ok(Follows::Websocket) => {
+                self.upgrading.state.store(WAITING, Ordering::Release);
+                State::Upgrading
+            }
+            Err(_) => {
+                self.state = State::Refused;
+                return None;
+            }
+        };
+        Some(blank + length)
     }
 
     /// Passes on bytes that were held and looked at.

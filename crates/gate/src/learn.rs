@@ -26,6 +26,7 @@ use cattlegrid_store::Updater;
 use ipnet::IpNet;
 
 use crate::gate::Gate;
+use crate::saved;
 
 /// How long the threads wait for lines before they look at the time.
 const TICK: Duration = Duration::from_millis(200);
@@ -97,7 +98,15 @@ impl std::fmt::Debug for Learner {
 }
 
 /// Learns from blocks of lines until there are no more; judges when it is time to.
-pub(crate) fn learn(learner: Learner, blocks: &Receiver<Vec<u8>>, gate: &Arc<Gate>, base: &Path) {
+///
+/// Where counters were saved before, what the log has counted since is counted again.
+pub(crate) fn learn(
+    learner: Learner,
+    blocks: &Receiver<Vec<u8>>,
+    gate: &Arc<Gate>,
+    base: &Path,
+    counted_since_ms: Option<u64>,
+) {
     let Learner {
         analysis,
         protected,
@@ -111,7 +120,12 @@ pub(crate) fn learn(learner: Learner, blocks: &Receiver<Vec<u8>>, gate: &Arc<Gat
         piece: 0,
         seen: 0,
     };
-    history(&mut |block| learning.observe(block));
+    history(&mut |block| {
+        if let Some(since_ms) = counted_since_ms {
+            saved::recount(&block, since_ms, gate);
+        }
+        learning.observe(block);
+    });
     // What was learned before belongs to a piece of its own.
     learning.piece = u32::MAX;
     let Ok(format) = Format::parse("json_cattlegrid") else {

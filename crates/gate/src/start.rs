@@ -47,6 +47,7 @@ use crate::listen::Bound;
 use crate::listen::Listener;
 use crate::log::Lines;
 use crate::metrics::Metrics;
+use crate::saved;
 use crate::upstream::Pool;
 use crate::worker::Worker;
 
@@ -54,6 +55,8 @@ use crate::worker::Worker;
 const BLOCKS_MAX: usize = 512;
 /// Lines are in the log after this long.
 const TICK: Duration = Duration::from_millis(100);
+/// The file of signing keys, in the gate's folder.
+const KEYS: &str = "keys";
 /// Sources over their cap that wait to be taken back.
 const OVER_CAP_MAX: usize = 1024;
 
@@ -111,6 +114,12 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
         (knowledge, to_take_back),
     )
     .map_err(one)?;
+    let counters = state.join("counters");
+    let (end, ended) = mpsc::channel::<()>();
+    let (shared, path) = (Arc::clone(&gate), counters.clone());
+    threads
+        .start("counters", move || saved::keep(&path, &shared, &ended))
+        .map_err(one)?;
     let mut control = Control {
         gate: Arc::clone(&gate),
         load,
@@ -126,20 +135,26 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
             .start_worker(number, to_log.clone(), &mut threads)
             .map_err(one)?;
     }
-    control.hand_out(bound, workers);
+    control.hand_out(bound);
     drop(to_log);
     runtime.block_on(control.run(admin)).map_err(one)?;
     drop(control);
+    drop(end);
+    gate.is_ending.store(true, Ordering::Relaxed);
     threads.join();
-    Ok(())
+    let saved = saved::save(&counters, &gate.counters, gate.clock.now_ms());
+    saved.map_err(|error| {
+        one(format!(
+            "{}: counters cannot be saved: {error}",
+            counters.display()
+        ))
+    })
 }
 
 /// Makes what all threads share.
 fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Result<Gate, String> {
     let clock = Clock::start();
-    let keys = Keys::open(&state.join("keys"), clock.now_ms() / 1000)
-        .map_err(|fault| fault.to_string())?;
-    tracing::info!(key = keys.fingerprint(), "signing key");
+    let keys = open_keys(state, &clock)?;
     let setup = &loaded.setup;
     let settings = challenge::Settings {
         prefix: setup.prefix.clone(),
@@ -157,7 +172,13 @@ fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Re
     let challenger = without(challenger, setup);
     // The table's hash is keyed by chance: nobody can choose addresses that push each other out.
     let seed = std::hash::RandomState::new().hash_one(clock.now_ms());
-    let counters = Arc::new(Policy::room(setup.sources_max, seed));
+    let (counters, saved_ms) = saved::restore(
+        &state.join("counters"),
+        setup.sources_max,
+        seed,
+        clock.now(),
+    );
+    let counters = Arc::new(counters);
     Ok(Gate {
         clock,
         live: ArcSwap::from_pointee(live(loaded, &counters)?),
@@ -166,8 +187,28 @@ fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Re
         challenger,
         metrics: Metrics::default(),
         connections: AtomicUsize::new(0),
+        is_ending: AtomicBool::new(false),
         over_cap,
+        saved_ms,
     })
+}
+
+/// The signing keys; drawn where there are none.
+fn open_keys(state: &Path, clock: &Clock) -> Result<Keys, String> {
+    let keys =
+        Keys::open(&state.join(KEYS), clock.now_ms() / 1000).map_err(|fault| fault.to_string())?;
+    tracing::info!(key = keys.fingerprint(), "signing key");
+    Ok(keys)
+}
+
+/// Draws a new signing key into a gate's folder and says how it is known in the log. The gate uses it from its next reload on.
+///
+/// Keys that only check are kept as long as what they have signed is good; `grace_seconds` of 0 drops them at once.
+pub fn rotate_keys(state: &Path, grace_seconds: u64) -> Result<String, String> {
+    let clock = Clock::start();
+    let keys = Keys::rotate(&state.join(KEYS), clock.now_ms() / 1000, grace_seconds)
+        .map_err(|fault| fault.to_string())?;
+    Ok(keys.fingerprint().to_owned())
 }
 
 /// Switches off in tests what a test wants to see missing.
@@ -178,6 +219,14 @@ fn without(mut challenger: Challenger, setup: &Setup) -> Challenger {
         (Defence::Work, challenge::Defence::Difficulty),
         (Defence::Spent, challenge::Defence::SingleUse),
         (Defence::ClearanceBinding, challenge::Defence::Clearance),
+        (Defence::Signature, challenge::Defence::Signature),
+        (Defence::Restart, challenge::Defence::Start),
+        (Defence::Expiry, challenge::Defence::Expiry),
+        (
+            Defence::ClearanceExpiry,
+            challenge::Defence::ClearanceExpiry,
+        ),
+        (Defence::ReturnTo, challenge::Defence::ReturnTo),
     ];
     for (ours, theirs) in pairs {
         if !setup.defences.has(ours) {
@@ -252,13 +301,17 @@ fn start_helpers(
     let shared = Arc::clone(gate);
     let path = knowledge.clone();
     threads.start("learn", move || {
-        learn::learn(learner, &learned, &shared, &path)
+        let since_ms = Some(shared.saved_ms).filter(|time| *time > 0);
+        learn::learn(learner, &learned, &shared, &path, since_ms)
     })?;
     let shared = Arc::downgrade(gate);
     threads.start("knowledge base", move || {
         base::watch(&knowledge, &shared, &to_take_back)
     })
 }
+
+/// A listener with its sockets, one for each worker.
+type Sockets = (Arc<Listener>, Vec<Bound>);
 
 /// What a worker is told.
 enum Told {
@@ -287,7 +340,7 @@ impl Control {
         }
     }
 
-    fn bind_all(&self) -> Result<Vec<(Arc<Listener>, Vec<Bound>)>, String> {
+    fn bind_all(&self) -> Result<Vec<Sockets>, String> {
         let live = self.gate.live.load();
         let listeners = live.setup.listen.iter();
         listeners
@@ -316,7 +369,7 @@ impl Control {
         threads.start(&format!("worker {number}"), move || work(worker, told))
     }
 
-    fn hand_out(&mut self, bound: Vec<(Arc<Listener>, Vec<Bound>)>, _: usize) {
+    fn hand_out(&mut self, bound: Vec<Sockets>) {
         for (listener, sockets) in bound {
             tracing::info!(address = %listener.listen.address, "listening");
             let (stop, stopped) = watch::channel(false);
@@ -410,8 +463,11 @@ impl Control {
             }
         }
         self.warn_of_restarts(&loaded.setup);
+        let state = self.gate.live.load().setup.state.clone();
+        let keys = open_keys(&state, &self.gate.clock).map_err(one)?;
         let live = live(loaded, &self.gate.counters).map_err(one)?;
         // From here on nothing can fail.
+        self.gate.challenger.replace_keys(keys);
         self.gate.live.store(Arc::new(live));
         for (listener, tls) in certificates {
             if let Some(place) = &listener.tls {
@@ -425,7 +481,7 @@ impl Control {
             }
             stays
         });
-        self.hand_out(new, 0);
+        self.hand_out(new);
         Ok(())
     }
 

@@ -501,9 +501,13 @@ pub(crate) fn settings(
 ) -> String {
     let mut text = String::new();
     let state = folder.join("state");
+    let mode = match wanted.gate.contains("mode = ") {
+        true => "",
+        false => "mode = \"enforce\"\n",
+    };
     let _ = write!(
         text,
-        "[gate]\nmode = \"enforce\"\nstate = \"{}\"\nadmin = \"{admin}\"\ncontact = \"webmaster@example.org\"\nsources_max = 100000\n{}\n",
+        "[gate]\n{mode}state = \"{}\"\nadmin = \"{admin}\"\ncontact = \"webmaster@example.org\"\nsources_max = 100000\n{}\n",
         state.display(),
         wanted.gate
     );
