@@ -115,7 +115,7 @@ pub(crate) async fn pass(
         return switched(response);
     }
     let (mut head, incoming) = response.into_parts();
-    framing::drop_connection_headers(&mut head.headers, &live.setup.defences);
+    framing::drop_connection_headers(&mut head.headers);
     keep_private(&mut head.headers);
     head.version = Version::HTTP_11;
     let body = SiteBody::new(
@@ -140,7 +140,7 @@ fn prepare(
     let headers = &mut parts.headers;
     // The client's own list goes first: it must not take out what we set.
     if defences.has(Defence::HopByHop) {
-        framing::drop_connection_headers(headers, defences);
+        framing::drop_connection_headers(headers);
     }
     headers.remove(header::EXPECT);
     if defences.has(Defence::SpoofedHeaders) {
@@ -162,7 +162,7 @@ fn prepare(
         headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     }
     if !defences.has(Defence::HopByHop) {
-        framing::drop_connection_headers(headers, defences);
+        framing::drop_connection_headers(headers);
     }
     // The target goes on as it came, byte for byte.
     if parts.uri.authority().is_some() {

@@ -290,9 +290,10 @@ pub(crate) fn reader(facts: &Facts<'_>) -> Reader {
 
 /// True where a proxy says that its client came by TLS.
 pub(crate) fn says_https(headers: &HeaderMap) -> bool {
-    headers
-        .get("x-forwarded-proto")
-        .is_some_and(|proto| proto.as_bytes().eq_ignore_ascii_case(b"https"))
+    // Of two that differ, none is picked by luck of order.
+    let mut told = headers.get_all("x-forwarded-proto").iter();
+    headers.contains_key("x-forwarded-proto")
+        && told.all(|proto| proto.as_bytes().eq_ignore_ascii_case(b"https"))
 }
 
 /// Writes down an answer that is whole.

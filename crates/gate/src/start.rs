@@ -189,6 +189,11 @@ fn without(mut challenger: Challenger, setup: &Setup) -> Challenger {
 
 fn live(loaded: Loaded, counters: &Arc<Counters>) -> Result<Live, String> {
     let Loaded { setup, settings } = loaded;
+    if setup.trust.is_open() {
+        tracing::warn!(
+            "trust_everybody is set: whoever reaches the gate can name any address as its own, and pass limits and denials by that"
+        );
+    }
     Ok(Live {
         lens: Lens::new(settings.hash_key, &settings.listings)?,
         session_cookies: settings.session_cookies,

@@ -2,4 +2,12 @@
 //! every byte.
 
 mod harness;
+
+mod clients;
+mod desync;
+mod framing;
+mod headers;
+mod hosts;
 mod passing;
+mod paths;
+mod websockets;
