@@ -298,13 +298,13 @@ pub(crate) fn reader(facts: &Facts<'_>) -> Reader {
 
 /// True where a proxy says that its client came by TLS.
 pub(crate) fn says_https(headers: &HeaderMap) -> bool {
-    headers
-        .get("x-forwarded-proto")
-        .map(HeaderValue::as_bytes)
-        // Traefik writes the latter for websockets.
-        .is_some_and(|proto| {
-            proto.eq_ignore_ascii_case(b"https") || proto.eq_ignore_ascii_case(b"wss")
-        })
+    // Of two that differ, none is picked by luck of order. Traefik writes `wss` for websockets.
+    let is_https = |proto: &HeaderValue| {
+        let proto = proto.as_bytes();
+        proto.eq_ignore_ascii_case(b"https") || proto.eq_ignore_ascii_case(b"wss")
+    };
+    headers.contains_key("x-forwarded-proto")
+        && headers.get_all("x-forwarded-proto").iter().all(is_https)
 }
 
 /// Writes down an answer that is whole.

@@ -238,9 +238,9 @@ fn without(mut challenger: Challenger, setup: &Setup) -> Challenger {
 
 fn live(loaded: Loaded, counters: &Arc<Counters>) -> Result<Live, String> {
     let Loaded { setup, settings } = loaded;
-    if setup.trust.is_everybody() {
+    if setup.trust.is_open() {
         tracing::warn!(
-            "trust_everybody: whoever reaches a listener can name any address as its own; only your proxies may reach it"
+            "trust_everybody is set: whoever reaches the gate can name any address as its own, and pass limits and denials by that"
         );
     }
     Ok(Live {

@@ -71,6 +71,11 @@ impl Trust {
         })
     }
 
+    /// True where any client may name any address as its own.
+    pub(crate) fn is_open(&self) -> bool {
+        self.everybody
+    }
+
     /// True where this peer's word is taken.
     pub fn trusts(&self, peer: Peer) -> bool {
         self.everybody
@@ -78,11 +83,6 @@ impl Trust {
                 Peer::Unix => self.unix,
                 Peer::Address(address) => self.has_proxies && self.proxies.trusts(address),
             }
-    }
-
-    /// True where everybody's word is taken.
-    pub(crate) fn is_everybody(&self) -> bool {
-        self.everybody
     }
 
     /// The client behind a peer: its own address, or the last one of the chain that no trusted proxy has.

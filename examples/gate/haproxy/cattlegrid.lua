@@ -18,14 +18,14 @@ local own_cookies = { ["cattlegrid"] = true, ["cattlegrid-ask"] = true, ["cattle
 
 -- The question: all headers of the request, and what the gate must know of it.
 local function question(txn)
-    local host = txn.sf:req_fhdr("host")
+    local is_tls = txn.f:ssl_fc()
     local lines = {
         "GET /auth HTTP/1.1",
         "host: gate",
         "connection: close",
         "x-forwarded-for: " .. txn.sf:src(),
-        "x-forwarded-proto: " .. (txn.f:ssl_fc() and "https" or "http"),
-        "x-forwarded-host: " .. host,
+        "x-forwarded-proto: " .. ((is_tls == true or is_tls == 1) and "https" or "http"),
+        "x-forwarded-host: " .. txn.sf:req_fhdr("host"),
         "x-forwarded-method: " .. txn.sf:method(),
         "x-forwarded-uri: " .. txn.sf:pathq(),
     }

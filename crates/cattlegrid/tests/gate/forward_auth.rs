@@ -383,7 +383,7 @@ fn checked(gate: &str, role: &str) -> (bool, String) {
         .arg(file)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
     (output.status.success(), said)
 }
 

@@ -180,7 +180,6 @@ impl Drop for Front {
 
 /// A site behind a server that asks a gate.
 pub(crate) struct Stand {
-    pub(crate) server: Server,
     pub(crate) origin: Origin,
     pub(crate) gate: Gate,
     pub(crate) front: Front,
@@ -206,7 +205,6 @@ impl Stand {
         let gate = Gate::with(&origin, asked("forward_auth"));
         let front = Front::start(server, gate.address, origin.address);
         Stand {
-            server,
             origin,
             gate,
             front,
@@ -415,8 +413,7 @@ pub(crate) fn spoofed_headers_do_not_matter(server: Server) {
         "/.cattlegrid;/../page20",
         "http://www.example.org/.cattlegrid/../page20",
     ] {
-        let answer = raw(stand.front.address, &to(path, "127.0.0.2"));
-        assert_ne!(answer.status(), 200, "{path}: {}", answer.text);
+        assert_ne!(ask_raw(&stand, "127.0.0.2", path), 200, "{path}");
     }
     let own = [("X-Forwarded-Uri", "/x"), ("X-Original-URI", "/x")];
     for path in [
@@ -437,13 +434,11 @@ pub(crate) fn spoofed_headers_do_not_matter(server: Server) {
     stand.gate.check_after_at(&before, stand.front.address);
 }
 
-/// A request for any target; `raw` sends from 127.0.0.1, so whom it is for is told in vain.
-fn to(path: &str, source: &str) -> Vec<u8> {
-    request(
-        "GET",
-        path,
-        &[("X-Forwarded-For", source), ("Connection", "close")],
-    )
+/// The status of the answer to a request for any target.
+fn ask_raw(stand: &Stand, source: &str, target: &str) -> u16 {
+    let mut client = Client::connect(source, stand.front.address).unwrap();
+    client.send(&request("GET", target, &[])).unwrap();
+    client.answer(false).map_or(0, |answer| answer.status)
 }
 
 /// An entry of the knowledge base is in force within a second.
@@ -547,13 +542,8 @@ fn heads_do_not_look_like_a_dead_gate(stand: &Stand) {
             answer.text
         );
     }
-    for target in [
-        "/forbidden?\u{e9}",
-        "/forbidden#x",
-        "http://other.example.org/forbidden",
-    ] {
-        let answer = raw(stand.front.address, &to(target, VICTIM));
-        assert_ne!(answer.status(), 200, "{target}: {}", answer.text);
+    for target in ["/forbidden?\u{e9}", "http://other.example.org/forbidden"] {
+        assert_ne!(ask_raw(stand, "127.0.0.2", target), 200, "{target}");
         assert!(!stand.origin.has_seen("/forbidden"), "{target}");
     }
 }

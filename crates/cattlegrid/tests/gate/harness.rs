@@ -225,6 +225,14 @@ fn serve(
         let request = Got { head, body };
         got.lock().unwrap().push(request.clone());
         match answer(&request) {
+            Some(bytes) if bytes.starts_with(b"HTTP/1.1 101 ") => {
+                stream.write_all(&bytes)?;
+                // A websocket in small: what comes goes back.
+                loop {
+                    stream.write_all(&std::mem::take(&mut buffer))?;
+                    read(&mut buffer, &mut stream)?;
+                }
+            }
             Some(bytes) => stream.write_all(&bytes)?,
             None => return Ok(()),
         }
@@ -830,6 +838,34 @@ fn ask(address: SocketAddr) -> Result<Duration, String> {
         true => Ok(asked.elapsed()),
         false => Err(format!("{}: {}", answer.status, answer.text())),
     }
+}
+
+/// Runs a case with a victim beside it, and looks at the gate before and after.
+pub(crate) fn watched(gate: &mut Gate, case: impl FnOnce(&Gate)) {
+    let before = gate.before();
+    let victim = Victim::start(gate.address);
+    case(gate);
+    victim.check();
+    gate.check_after(&before);
+}
+
+/// Limits that nobody reaches, for tests of everything but limits.
+pub(crate) const NO_LIMITS: &str =
+    "[policy]\nk1 = 1000000\nk2 = 1000000\nnetwork_pages = 1000000\n";
+
+/// Does something with each of many, a few at a time, and gives what came of it in their order.
+pub(crate) fn each<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let part = all.len().div_ceil(8).max(1);
+    thread::scope(|scope| {
+        let threads: Vec<_> = all
+            .chunks(part)
+            .map(|part| scope.spawn(|| part.iter().map(&work).collect::<Vec<R>>()))
+            .collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
+    })
 }
 
 // ----------------------------------------------------------------------------------------------------------------------- naive
