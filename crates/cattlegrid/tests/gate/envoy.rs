@@ -381,7 +381,8 @@ fn passes_challenges_and_blocks() {
     let lines = gate.log();
     assert!(lines.iter().all(|line| line["source"] == source));
     assert!(lines.iter().all(|line| line["host"] == "www.example.org"));
-    assert_eq!(lines[0]["status"], 100);
+    let passed = lines.iter().filter(|line| line["status"] == 100);
+    assert_eq!(passed.count(), 22);
 }
 
 #[test]

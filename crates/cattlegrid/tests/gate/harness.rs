@@ -17,6 +17,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::thread::JoinHandle;
@@ -40,13 +41,17 @@ pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A port that nothing listens on now.
+/// A port that nothing listens on now. It is none of those that the system gives to connections, or one of them may have it before the
+/// server that it is for; and another run of the tests begins elsewhere.
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let start = std::process::id().wrapping_mul(97);
+    let mut ports = (0..20_000).map(|_| {
+        let number = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        12_000 + (number % 20_000) as u16
+    });
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    ports.find(is_free).unwrap()
 }
 
 // ---------------------------------------------------------------------------------------------------------------------- origin
