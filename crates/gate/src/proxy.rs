@@ -127,7 +127,7 @@ fn passed_back(
     entry: Entry,
 ) -> Response<Body> {
     let (mut head, incoming) = response.into_parts();
-    framing::drop_connection_headers(&mut head.headers, &live.setup.defences);
+    framing::drop_connection_headers(&mut head.headers);
     keep_private(&mut head.headers);
     head.version = Version::HTTP_11;
     let worker = Arc::clone(&connection.worker);
@@ -147,7 +147,7 @@ fn prepare(
     let headers = &mut parts.headers;
     // The client's own list goes first: it must not take out what we set.
     if defences.has(Defence::HopByHop) {
-        framing::drop_connection_headers(headers, defences);
+        framing::drop_connection_headers(headers);
     }
     headers.remove(header::EXPECT);
     if defences.has(Defence::SpoofedHeaders) {
@@ -169,7 +169,7 @@ fn prepare(
         headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     }
     if !defences.has(Defence::HopByHop) {
-        framing::drop_connection_headers(headers, defences);
+        framing::drop_connection_headers(headers);
     }
     // The target goes on as it came, byte for byte.
     if parts.uri.authority().is_some() {
@@ -241,9 +241,13 @@ fn strip_cookies(headers: &mut HeaderMap) {
 /// A page that was given to one client is not for a cache before the gate, unless the site itself said so: who comes next has not been
 /// decided about.
 fn keep_private(headers: &mut HeaderMap) {
-    let is_page = headers
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    let is_page = headers.get(header::CONTENT_TYPE).is_some_and(|kind| {
+        let begins = |name: &[u8]| {
+            let start = kind.as_bytes().get(..name.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+        };
+        begins(b"text/html") || begins(b"application/xhtml+xml")
+    });
     if is_page
         && !headers.contains_key(header::CACHE_CONTROL)
         && !headers.contains_key(header::EXPIRES)
