@@ -40,6 +40,11 @@ pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Says a figure, also where the test passes.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// A port that nothing listens on now.
 pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0")
