@@ -60,10 +60,12 @@ pub enum Defence {
     ClearanceExpiry,
     /// Who reads an answer is looked at: no page comes where a program asks.
     Reader,
+    /// What turns out to be a page counts as one.
+    PagesByAnswer,
 }
 
 #[cfg(debug_assertions)]
-const NAMES: [(&str, Defence); 28] = [
+const NAMES: [(&str, Defence); 29] = [
     ("framing", Defence::Framing),
     ("host", Defence::Host),
     ("spoofed_headers", Defence::SpoofedHeaders),
@@ -92,6 +94,7 @@ const NAMES: [(&str, Defence); 28] = [
     ("expiry", Defence::Expiry),
     ("clearance_expiry", Defence::ClearanceExpiry),
     ("reader", Defence::Reader),
+    ("pages_by_answer", Defence::PagesByAnswer),
 ];
 
 /// Which defences are on.

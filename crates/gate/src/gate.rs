@@ -263,6 +263,18 @@ impl Gate {
             .max(1)
     }
 
+    /// Counts a page that came in answer to what did not look like a request for one.
+    pub(crate) fn count_page(&self, source: Source, clearance: Option<u64>) {
+        let tallies = [
+            Some(Tally::source(source)),
+            source.network().map(Tally::network),
+            clearance.map(Tally::clearance),
+        ];
+        for tally in tallies.into_iter().flatten() {
+            self.counters.count(tally, self.clock.now(), 1);
+        }
+    }
+
     /// Remembers an answer that no honest browser gives.
     pub(crate) fn count_failure(&self, source: Source) {
         self.counters

@@ -35,26 +35,38 @@ struct Chromium {
 impl Chromium {
     /// Starts a browser that prefers a language, or says that there is none.
     fn start(language: &str) -> Option<Chromium> {
+        if Command::new("chromedriver")
+            .arg("--version")
+            .output()
+            .is_err()
+        {
+            let said = b"SKIPPED: a challenge in a browser, chromedriver is not installed\n";
+            let _ = io::stderr().write_all(said);
+            return None;
+        }
+        // Drivers that start at the same moment may choose the same port; who comes second ends at once.
+        let started = (0..10).find_map(|_| Chromium::try_start(language));
+        Some(started.expect("a driver"))
+    }
+
+    fn try_start(language: &str) -> Option<Chromium> {
         let folder = TempDir::new().unwrap();
-        let driver = Command::new("chromedriver")
+        let mut driver = Command::new("chromedriver")
             .arg("--port=0")
             .env("HOME", folder.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .spawn();
-        let Ok(mut driver) = driver else {
-            let said = b"SKIPPED: a challenge in a browser, chromedriver is not installed\n";
-            let _ = io::stderr().write_all(said);
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+        let port = lines.map_while(Result::ok).find_map(|line| {
+            let (_, port) = line.split_once("started successfully on port ")?;
+            Some(port.trim_end_matches('.').to_owned())
+        });
+        let Some(port) = port else {
+            driver.wait().unwrap();
             return None;
         };
-        let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-        let port = lines
-            .map_while(Result::ok)
-            .find_map(|line| {
-                let (_, port) = line.split_once("started successfully on port ")?;
-                Some(port.trim_end_matches('.').to_owned())
-            })
-            .expect("the driver's port");
         let profile = folder.path().join("profile");
         let capabilities = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {
             "prefs": {"intl.accept_languages": language},
@@ -209,12 +221,6 @@ fn h105_two_tabs_that_are_challenged_at_once_both_end_on_their_page() {
     };
     let origin = site();
     let gate = Gate::with(&origin, limits(19));
-    browser.open(gate.address, "/");
-    let first = browser.post("/window/handles", &json!({}));
-    assert!(
-        first.get("error").is_some(),
-        "handles are asked for, not posted"
-    );
     for page in 0..5 {
         browser.open(gate.address, &format!("/page{page}"));
     }
@@ -228,13 +234,7 @@ fn h105_two_tabs_that_are_challenged_at_once_both_end_on_their_page() {
     browser.wait_for_page("/other");
     browser.show(&one);
     browser.wait_for_page("/one");
-    assert_eq!(
-        gate.log()
-            .iter()
-            .filter(|line| line["decision"] == "block")
-            .count(),
-        0
-    );
+    assert!(gate.metric("cattlegrid_challenges_total") >= Some(2.0));
 }
 
 /// Passes bytes on but spoils every cookie that the gate sets, as a browser that refuses them does.

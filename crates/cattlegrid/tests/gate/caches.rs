@@ -15,6 +15,7 @@ use crate::challenge::withstands;
 use crate::harness::Gate;
 use crate::harness::Origin;
 use crate::harness::free_port;
+use crate::harness::say;
 use crate::harness::try_get;
 use crate::harness::wait_for;
 use crate::solve::Browser;
@@ -89,7 +90,7 @@ fn mixes_up(gate: &Gate, cache: &Cache) -> Result<(), String> {
     let (mut unknown, _) = challenged(gate, "127.0.3.1", "/x");
     let (mut person, challenge) = challenged(gate, "127.0.3.2", "/x");
     person.clear(&challenge)?;
-    let mut through = |browser: &mut Browser, path: &str| {
+    let through = |browser: &mut Browser, path: &str| {
         let mut sender = Browser::new(&browser.source, cache.address);
         sender.cookies.clone_from(&browser.cookies);
         let answer = sender.get(path);
@@ -152,7 +153,7 @@ fn behind_a_cache(origin: &Origin, more: &str) -> Gate {
 #[test]
 fn h096_a_cache_gives_nobody_what_another_was_told() {
     if Command::new("nginx").arg("-v").output().is_err() {
-        eprintln!("SKIPPED: a cache before the gate, nginx is not installed");
+        say("SKIPPED: a cache before the gate, nginx is not installed");
         return;
     }
     let origin = Origin::start();
@@ -168,7 +169,7 @@ fn h096_a_cache_gives_nobody_what_another_was_told() {
 #[test]
 fn h096_parts_of_pages_are_kept_where_the_site_allows_it() {
     if Command::new("nginx").arg("-v").output().is_err() {
-        eprintln!("SKIPPED: a cache before the gate, nginx is not installed");
+        say("SKIPPED: a cache before the gate, nginx is not installed");
         return;
     }
     let origin = Origin::answering(Box::new(|_| {

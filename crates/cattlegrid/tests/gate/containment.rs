@@ -19,6 +19,7 @@ use crate::harness::Origin;
 use crate::harness::VICTIM;
 use crate::harness::Wanted;
 use crate::harness::page;
+use crate::harness::say;
 use crate::harness::try_get_from;
 use crate::harness::wait_for;
 use crate::solve::Browser;
@@ -96,7 +97,7 @@ fn tools_that_copy_sites_get_what_an_unknown_source_may_have() {
             ("a crawler with a browser's headers", "127.0.50.3"),
         ] {
             let leaked = leaked(&origin, source);
-            println!("{tool}: {leaked} of {PAGES} pages");
+            say(&format!("{tool}: {leaked} of {PAGES} pages"));
             must((1..=20).contains(&leaked), &format!("{tool}: {leaked}"))?;
         }
         Ok(())
@@ -119,6 +120,28 @@ fn crawl(gate: &Gate, source: &str, method: &str, behind: &str) {
 }
 
 #[test]
+fn pages_that_are_asked_for_in_odd_ways_count_like_others() {
+    let origin = site();
+    let odd = |gate: &Gate| {
+        crawl(gate, "127.0.50.4", "POST", "");
+        crawl(gate, "127.0.50.5", "GET", "/style.css");
+        let got = ["127.0.50.4", "127.0.50.5"].map(|source| leaked(&origin, source));
+        origin.forget();
+        say(&format!(
+            "by POST and as /page/7/style.css: {got:?} of {PAGES} pages"
+        ));
+        got
+    };
+    let mut gate = Gate::start(&origin);
+    withstands(&mut gate, |gate| {
+        let got = odd(gate);
+        must(got.iter().all(|pages| *pages <= 21), &format!("{got:?}"))
+    });
+    let gate = Gate::without(&origin, "pages_by_answer");
+    assert!(odd(&gate).iter().all(|pages| *pages > 250));
+}
+
+#[test]
 fn a_crawler_with_many_addresses_of_a_network_is_contained_as_one() {
     let origin = site();
     let mut gate = Gate::with(&origin, limits("network_pages = 200"));
@@ -130,7 +153,9 @@ fn a_crawler_with_many_addresses_of_a_network_is_contained_as_one() {
             let answer = try_get_from(&source, gate.address, &path, &[]);
             passed += usize::from(answer.map_err(|error| error.to_string())?.status == 200);
         }
-        println!("50 addresses of one /24: {passed} of 1000 pages at network_pages = 200");
+        say(&format!(
+            "50 addresses of one /24: {passed} of 1000 pages at network_pages = 200"
+        ));
         must(passed == 200, &format!("{passed}"))
     });
 }
@@ -158,7 +183,9 @@ fn h102_who_solves_challenges_pays_for_every_forty_pages_and_more_each_time() {
     let mut gate = Gate::with(&origin, limits("k1 = 5\nclearance_pages = 40"));
     withstands(&mut gate, |gate| {
         let (clearances, bits) = pays(gate, "127.0.53.1")?;
-        println!("pages of each clearance: {clearances:?}, bits of work: {bits:?}");
+        say(&format!(
+            "pages of each clearance: {clearances:?}, bits of work: {bits:?}"
+        ));
         must(clearances[0] == 5, "before the first")?;
         must(clearances[1..].iter().all(|pages| *pages <= 40), "budget")?;
         must(bits.is_sorted() && bits.len() > 5, "never less work")?;
@@ -321,13 +348,13 @@ fn g16_ten_thousand_views_of_people_and_nobody_is_turned_away() {
     let lost: usize = results.iter().map(|(lost, ..)| lost).sum();
     let missed: usize = results.iter().map(|(_, missed, _)| missed).sum();
     let bits: Vec<u32> = results.into_iter().flat_map(|(.., bits)| bits).collect();
-    println!(
+    say(&format!(
         "{} views in {:?}: {lost} lost, {} challenges, {missed} pictures missed before the first challenge, work above the first {:?} bits at most",
         people * views,
         began.elapsed(),
         bits.len(),
         bits.iter().max().map(|most| most - 4)
-    );
+    ));
     assert_eq!(lost, 0);
     assert!(bits.len() <= 2 * people, "{} challenges", bits.len());
     assert!(!gate.log().iter().any(|line| line["decision"] == "block"));
@@ -366,9 +393,9 @@ fn h063_cleared_people_do_not_notice_a_crawler_behind_their_address() {
             stop.store(true, Ordering::Relaxed);
             (lost, crawler.join().unwrap())
         });
-        println!(
+        say(&format!(
             "2000 people behind one address: {lost} views lost; the crawler got {crawled} pages"
-        );
+        ));
         must(lost == 0 && crawled <= 20, &format!("{lost} {crawled}"))
     });
 }

@@ -41,6 +41,11 @@ pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Says a figure, also where the test passes.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// A port that nothing listens on now. It is none of those that the system gives to connections, or one of them may have it before the
 /// server that it is for; and another run of the tests begins elsewhere.
 pub(crate) fn free_port() -> u16 {

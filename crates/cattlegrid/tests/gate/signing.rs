@@ -21,6 +21,7 @@ use crate::harness::Gate;
 use crate::harness::Origin;
 use crate::harness::Wanted;
 use crate::harness::get;
+use crate::harness::say;
 use crate::harness::wait_for;
 use crate::solve::Browser;
 use crate::solve::Puzzle;
@@ -93,10 +94,10 @@ fn h108_nobody_is_lost_while_keys_are_rotated_under_load() {
             let lost = readers.into_iter().map(|reader| reader.join().unwrap());
             lost.sum::<usize>()
         });
-        println!(
+        say(&format!(
             "{} pages over three rotations, {lost} lost",
             pages.load(Ordering::Relaxed)
-        );
+        ));
         must(lost == 0, &format!("{lost} pages were lost"))
     });
 }
@@ -246,7 +247,7 @@ const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
 #[test]
 fn h110_a_clock_that_goes_wrong_locks_nobody_out() {
     if !Path::new(FAKETIME).exists() {
-        eprintln!("SKIPPED: clocks that go wrong, faketime is not installed");
+        say("SKIPPED: clocks that go wrong, faketime is not installed");
         return;
     }
     let origin = Origin::start();
@@ -299,7 +300,7 @@ fn h110_a_clock_that_goes_wrong_locks_nobody_out() {
 #[test]
 fn h110_a_gate_that_starts_with_a_wrong_clock_serves() {
     if !Path::new(FAKETIME).exists() {
-        eprintln!("SKIPPED: clocks that go wrong, faketime is not installed");
+        say("SKIPPED: clocks that go wrong, faketime is not installed");
         return;
     }
     let origin = Origin::start();
