@@ -56,6 +56,7 @@ pub(crate) async fn serve(
     connection: Arc<Connection>,
     request: Request<Incoming>,
 ) -> Response<Body> {
+    let number = connection.upgrading.begin();
     let live = connection.worker.gate.live.load_full();
     let catches = live.setup.defences.has(Defence::Panic);
     let version = request.version();
@@ -70,7 +71,7 @@ pub(crate) async fn serve(
         page(live.pages.challenge_needed())
     });
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        connection.upgrading.refuse();
+        connection.upgrading.refuse(number);
     }
     if response.status() == StatusCode::BAD_REQUEST && version < Version::HTTP_2 {
         response
