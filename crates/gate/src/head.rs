@@ -425,7 +425,7 @@ mod tests {
         assert_eq!(chunks(b"3\r\nabc\r\n0\r\n\r\nGET"), Walked::End(13));
         assert_eq!(
             chunks(b"3;a=b\r\nabc\r\n00\r\nX: y\r\n\r\n"),
-            Walked::End(26)
+            Walked::End(24)
         );
         assert_eq!(chunks(b"3\r\nab"), Walked::On);
         for body in [

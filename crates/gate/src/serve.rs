@@ -56,6 +56,7 @@ pub(crate) async fn serve(
     connection: Arc<Connection>,
     request: Request<Incoming>,
 ) -> Response<Body> {
+    let number = connection.upgrading.begin();
     let live = connection.worker.gate.live.load_full();
     let catches = live.setup.defences.has(Defence::Panic);
     let version = request.version();
@@ -71,7 +72,7 @@ pub(crate) async fn serve(
         page(live.pages.challenge_needed())
     });
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        connection.upgrading.refuse();
+        connection.upgrading.refuse(number);
     }
     if !is_kept_out_of_caches {
         response.headers_mut().remove(header::CACHE_CONTROL);

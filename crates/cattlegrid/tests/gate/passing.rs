@@ -134,7 +134,7 @@ fn bodies_reach_the_site_byte_for_byte() {
     let mut gate = gate(&origin);
     let before = gate.before();
     let body: Vec<u8> = (0..20_000_000_u32)
-        .map(|number| (number * 7 >> 3) as u8)
+        .map(|number| ((number * 7) >> 3) as u8)
         .collect();
     origin.forget();
     let mut client = Client::connect("127.0.0.1", gate.address).unwrap();
@@ -264,7 +264,11 @@ fn file_site(file: Arc<Vec<u8>>) -> Origin {
 
 #[test]
 fn files_ranges_and_answers_without_a_body() {
-    let file: Arc<Vec<u8>> = Arc::new((0..20_000_000_u32).map(|at| (at * 13 >> 2) as u8).collect());
+    let file: Arc<Vec<u8>> = Arc::new(
+        (0..20_000_000_u32)
+            .map(|at| ((at * 13) >> 2) as u8)
+            .collect(),
+    );
     let origin = file_site(Arc::clone(&file));
     let mut gate = gate(&origin);
     let before = gate.before();

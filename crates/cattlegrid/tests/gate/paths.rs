@@ -347,7 +347,12 @@ fn exhaust(address: SocketAddr, source: &str) {
 
 /// What is no page gets a short refusal that no cache keeps, and never a page.
 fn refuses_shortly(address: SocketAddr, source: &str) -> Result<(), String> {
-    let kinds: [(&str, &str, &[(&str, &str)]); 9] = [
+    type Kind = (
+        &'static str,
+        &'static str,
+        &'static [(&'static str, &'static str)],
+    );
+    let kinds: [Kind; 9] = [
         ("GET", "/a.css", &[("Accept", "text/css,*/*;q=0.1")]),
         ("GET", "/a.js", &[("Accept", "*/*")]),
         ("GET", "/a.png", &[("Accept", "image/avif,image/webp,*/*")]),

@@ -102,78 +102,35 @@ fn h067_a_websocket_passes_like_a_page() {
 
 /// Requests with something of an upgrade, and whether they are one.
 fn forms() -> Vec<(String, bool)> {
-    let form = |line: &str, lines: &str| {
-        format!("{line}\r\nHost: www.example.org\r\nSec-WebSocket-Version: 13\r\n{lines}\r\n")
+    let both = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    let with_none = format!("{both}Content-Length: 0\r\n\r\n");
+    let with_body = format!("{both}Content-Length: 5\r\n\r\nhello");
+    let with_chunks = format!("{both}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+    let upgrades = [
+        "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n",
+        "Connection: keep-alive\r\nConnection: upgrade\r\nUpgrade: WebSocket\r\n\r\n",
+        "Connection: Upgrade\r\nUpgrade: WebSocket, foo\r\n\r\n",
+        "Connection: Upgrade\r\nUpgrade: foo\r\nUpgrade: websocket\r\n\r\n",
+        &with_none,
+    ];
+    let pages = [
+        "Upgrade: websocket\r\n\r\n",
+        "Connection: Upgrade\r\n\r\n",
+        "Connection: Upgrade\r\nUpgrade: websocketx\r\n\r\n",
+        &with_body,
+        &with_chunks,
+    ];
+    let form = |line: &str, rest: &str| {
+        format!("{line}\r\nHost: www.example.org\r\nSec-WebSocket-Version: 13\r\n{rest}")
     };
     let get = "GET /form HTTP/1.1";
-    vec![
-        (
-            form(
-                get,
-                "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n",
-            ),
-            true,
-        ),
-        (
-            form(
-                get,
-                "Connection: keep-alive\r\nConnection: upgrade\r\nUpgrade: WebSocket\r\n",
-            ),
-            true,
-        ),
-        (
-            form(get, "Connection: Upgrade\r\nUpgrade: WebSocket, foo\r\n"),
-            true,
-        ),
-        (
-            form(
-                get,
-                "Connection: Upgrade\r\nUpgrade: foo\r\nUpgrade: websocket\r\n",
-            ),
-            true,
-        ),
-        (
-            form(
-                get,
-                "Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 0\r\n",
-            ),
-            true,
-        ),
-        (form(get, "Upgrade: websocket\r\n"), false),
-        (form(get, "Connection: Upgrade\r\n"), false),
-        (
-            form(get, "Connection: Upgrade\r\nUpgrade: websocketx\r\n"),
-            false,
-        ),
-        (
-            form(
-                "POST /form HTTP/1.1",
-                "Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 0\r\n",
-            ),
-            false,
-        ),
-        (
-            form(
-                "GET /form HTTP/1.0",
-                "Connection: Upgrade\r\nUpgrade: websocket\r\n",
-            ),
-            false,
-        ),
-        (
-            form(
-                get,
-                "Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 5\r\n",
-            ) + "hello",
-            false,
-        ),
-        (
-            form(
-                get,
-                "Connection: Upgrade\r\nUpgrade: websocket\r\nTransfer-Encoding: chunked\r\n",
-            ) + "0\r\n\r\n",
-            false,
-        ),
-    ]
+    let mut all = vec![
+        (form("POST /form HTTP/1.1", &with_none), false),
+        (form("GET /form HTTP/1.0", &format!("{both}\r\n")), false),
+    ];
+    all.extend(upgrades.map(|rest| (form(get, rest), true)));
+    all.extend(pages.map(|rest| (form(get, rest), false)));
+    all
 }
 
 /// Gate and site agree on what a request is.
