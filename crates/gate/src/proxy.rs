@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use cattlegrid_core::profile::is_page;
 use http_body::Body as _;
 use hyper::HeaderMap;
 use hyper::Request;
@@ -29,6 +30,7 @@ use crate::gate::Live;
 use crate::log::Entry;
 use crate::serve;
 use crate::serve::Connection;
+use crate::trust;
 use crate::trust::X_FORWARDED_FOR;
 use crate::tunnel;
 use crate::upstream::Failure;
@@ -127,12 +129,29 @@ fn passed_back(
     entry: Entry,
 ) -> Response<Body> {
     let (mut head, incoming) = response.into_parts();
-    framing::drop_connection_headers(&mut head.headers, &live.setup.defences);
-    keep_private(&mut head.headers);
+    framing::drop_connection_headers(&mut head.headers);
+    if is_html(&head.headers) {
+        keep_private(&mut head.headers);
+        if head.status == StatusCode::OK && live.setup.defences.has(Defence::PagesByAnswer) {
+            count_unforeseen(connection, &entry);
+        }
+    }
     head.version = Version::HTTP_11;
     let worker = Arc::clone(&connection.worker);
     let body = SiteBody::new(incoming, lease, live.setup.waits.body, entry, worker);
     Response::from_parts(head, Body::Site(Box::new(body)))
+}
+
+/// Counts a page that did not look like one when it was asked for: a crawler may ask by POST, or for `/page/7/x.css`.
+fn count_unforeseen(connection: &Connection, entry: &Entry) {
+    let target = entry.target.as_str().as_bytes();
+    let is_foreseen = is_page(entry.method.as_str().as_bytes(), target);
+    // Whom the owner lets pass is not counted at all.
+    let is_owners = matches!(entry.reason, "owners_rule" | "owners_entry");
+    if !is_foreseen && !is_owners {
+        let source = trust::source(entry.client);
+        connection.worker.gate.count_page(source, entry.clearance);
+    }
 }
 
 /// Makes the head that the site gets.
@@ -147,7 +166,7 @@ fn prepare(
     let headers = &mut parts.headers;
     // The client's own list goes first: it must not take out what we set.
     if defences.has(Defence::HopByHop) {
-        framing::drop_connection_headers(headers, defences);
+        framing::drop_connection_headers(headers);
     }
     headers.remove(header::EXPECT);
     if defences.has(Defence::SpoofedHeaders) {
@@ -169,7 +188,7 @@ fn prepare(
         headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     }
     if !defences.has(Defence::HopByHop) {
-        framing::drop_connection_headers(headers, defences);
+        framing::drop_connection_headers(headers);
     }
     // The target goes on as it came, byte for byte.
     if parts.uri.authority().is_some() {
@@ -241,15 +260,19 @@ fn strip_cookies(headers: &mut HeaderMap) {
 /// A page that was given to one client is not for a cache before the gate, unless the site itself said so: who comes next has not been
 /// decided about.
 fn keep_private(headers: &mut HeaderMap) {
-    let is_page = headers
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
-    if is_page
-        && !headers.contains_key(header::CACHE_CONTROL)
-        && !headers.contains_key(header::EXPIRES)
-    {
+    if !headers.contains_key(header::CACHE_CONTROL) && !headers.contains_key(header::EXPIRES) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private"));
     }
+}
+
+fn is_html(headers: &HeaderMap) -> bool {
+    headers.get(header::CONTENT_TYPE).is_some_and(|kind| {
+        let begins = |name: &[u8]| {
+            let start = kind.as_bytes().get(..name.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+        };
+        begins(b"text/html") || begins(b"application/xhtml+xml")
+    })
 }
 
 fn switched(response: Response<Incoming>) -> Response<Body> {

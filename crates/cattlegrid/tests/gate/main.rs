@@ -1,8 +1,31 @@
 //! The running gate, over real sockets: the program is started on loopback with a folder of its own, before an origin that records
 //! every byte.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed, also in its helpers"
+)]
 
+mod browser;
+mod caches;
+mod caddy;
+mod challenge;
+mod clearance;
+mod clients;
+mod containment;
 mod day;
+mod desync;
+mod envoy;
+mod forward_auth;
+mod framing;
+mod front;
+mod haproxy;
 mod harness;
+mod headers;
+mod hosts;
+mod nginx;
 mod operation;
 mod passing;
+mod paths;
+mod signing;
 mod solve;
+mod websockets;
