@@ -25,7 +25,6 @@ use crate::challenge;
 use crate::challenge::Upstream;
 use crate::defence::Defence;
 use crate::framing;
-use crate::gate::Facts;
 use crate::gate::Live;
 use crate::log::Entry;
 use crate::serve;
@@ -44,10 +43,33 @@ const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 #[derive(Debug)]
 pub(crate) struct Passing {
     pub(crate) site: usize,
-    pub(crate) host: String,
     pub(crate) client: Option<IpAddr>,
     pub(crate) is_secure: bool,
     pub(crate) is_trusted: bool,
+}
+
+/// Who will read a page of ours where the site has no answer.
+struct Reading {
+    accept: Option<HeaderValue>,
+    language: Option<HeaderValue>,
+}
+
+impl Reading {
+    fn reader(&self) -> challenge::Reader {
+        let accept = self.accept.as_ref().map_or(&b""[..], HeaderValue::as_bytes);
+        match memchr::memmem::find(accept, b"text/html") {
+            None => challenge::Reader::Program,
+            Some(_) => {
+                let language = self
+                    .language
+                    .as_ref()
+                    .map_or(&b""[..], HeaderValue::as_bytes);
+                challenge::Reader::Person(
+                    challenge::Language::accepted(language).unwrap_or_default(),
+                )
+            }
+        }
+    }
 }
 
 /// Passes a request on, and its answer back.
@@ -67,15 +89,10 @@ pub(crate) async fn pass(
     let is_websocket = framing::websocket(&request);
     let upgrade = is_websocket.then(|| hyper::upgrade::on(&mut request));
     let (mut parts, incoming) = request.into_parts();
-    let reader = serve::reader(&Facts {
-        client: passing.client,
-        host: &passing.host,
-        method: &parts.method,
-        target: parts.uri.path(),
-        headers: &parts.headers,
-        is_secure: passing.is_secure,
-        is_counted: false,
-    });
+    let reading = Reading {
+        accept: parts.headers.get(header::ACCEPT).cloned(),
+        language: parts.headers.get(header::ACCEPT_LANGUAGE).cloned(),
+    };
     prepare(&connection, &live, &mut parts, &passing, is_websocket);
     let progress = Arc::<Progress>::default();
     let body = match incoming.is_end_stream() {
@@ -95,7 +112,7 @@ pub(crate) async fn pass(
     let (mut response, lease) = match sent {
         Ok(answered) => answered,
         Err(failure) => {
-            let response = failed(&connection, &live, reader, &failure);
+            let response = failed(&connection, &live, &reading, &failure);
             return serve::logged(&connection, entry, response);
         }
     };
@@ -103,7 +120,7 @@ pub(crate) async fn pass(
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let Some(upgrade) = upgrade else {
             // The site switches to what nobody asked for.
-            let response = failed(&connection, &live, reader, &Failure::Late);
+            let response = failed(&connection, &live, &reading, &Failure::Late);
             return serve::logged(&connection, entry, response);
         };
         let from_site = hyper::upgrade::on(&mut response);
@@ -284,7 +301,7 @@ fn switched(response: Response<Incoming>) -> Response<Body> {
 fn failed(
     connection: &Connection,
     live: &Live,
-    reader: challenge::Reader,
+    reading: &Reading,
     failure: &Failure,
 ) -> Response<Body> {
     let (what, kind) = match failure {
@@ -309,5 +326,5 @@ fn failed(
         .upstream_failures
         .get_or_create(&[("kind", kind)])
         .inc();
-    serve::page(live.pages.upstream_failed(reader, what, kind))
+    serve::page(live.pages.upstream_failed(reading.reader(), what, kind))
 }

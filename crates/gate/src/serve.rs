@@ -173,7 +173,6 @@ async fn proxied(
         request,
         proxy::Passing {
             site,
-            host,
             client,
             is_secure,
             is_trusted,

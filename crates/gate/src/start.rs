@@ -306,7 +306,7 @@ fn start_helpers(
     let shared = Arc::clone(gate);
     let path = knowledge.clone();
     threads.start("learn", move || {
-        learn::learn(learner, &learned, &shared, &path)
+        learn::learn(learner, learned, &shared, &path)
     })?;
     let shared = Arc::clone(gate);
     threads.start("knowledge base", move || {

@@ -439,7 +439,10 @@ fn a_prefix_where_servers_ask_is_refused() {
 
 #[test]
 fn the_shipped_settings_are_sound() {
-    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/gate/forward-auth.toml");
+    let shipped = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/gate/forward-auth.toml"
+    );
     let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
         .args(["check", "--config", shipped])
         .output()
