@@ -14,6 +14,7 @@ use crate::harness::Gate;
 use crate::harness::Origin;
 use crate::harness::Wanted;
 use crate::harness::page;
+use crate::harness::say;
 use crate::harness::wait_for;
 use crate::solve::Browser;
 use crate::solve::Puzzle;
@@ -276,12 +277,12 @@ fn a_day_through_the_gate_gives_the_verdicts_of_its_log() {
     wait_for("the last requests are judged", || {
         judged(&gate) >= before + 2.0
     });
-    println!(
+    say(&format!(
         "{:<10} {:>7} {:>6} {:>6} {:>10} {:>6} {:>7}",
         "who", "sources", "asked", "passed", "challenged", "solved", "blocked"
-    );
+    ));
     for (kind, fate) in &fates {
-        println!(
+        say(&format!(
             "{:<10} {:>7} {:>6} {:>6} {:>10} {:>6} {:>7}",
             format!("{kind:?}"),
             fate.sources.len(),
@@ -290,7 +291,7 @@ fn a_day_through_the_gate_gives_the_verdicts_of_its_log() {
             fate.challenged,
             fate.solved,
             fate.blocked
-        );
+        ));
     }
     let people = &fates[&Kind::Person];
     assert_eq!((people.passed, people.blocked), (people.asked, 0));
@@ -322,10 +323,10 @@ fn same_verdicts(gate: &Gate) {
         String::from_utf8_lossy(&analyzed.stderr)
     );
     let (live, old) = (denied(&gate.path("state/kb.sqlite")), denied(&fresh));
-    println!(
+    say(&format!(
         "denied by the gate {}, by analyze of its log {}",
         live.len(),
         old.len()
-    );
+    ));
     assert_eq!(live, old);
 }

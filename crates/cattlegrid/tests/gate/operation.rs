@@ -9,6 +9,7 @@ use std::process::Output;
 use crate::harness::Gate;
 use crate::harness::Origin;
 use crate::harness::get;
+use crate::harness::say;
 use crate::harness::wait_for;
 
 fn examples() -> PathBuf {
@@ -107,7 +108,7 @@ fn the_unit_file_is_sound() {
         .arg(&unit)
         .output()
     else {
-        println!("SKIPPED: 1 check, there is no systemd-analyze here");
+        say("SKIPPED: 1 check, there is no systemd-analyze here");
         return;
     };
     // It may lack the program itself, which is not installed here.

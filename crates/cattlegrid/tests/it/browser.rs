@@ -5,6 +5,8 @@ use std::io::BufReader;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use base64::Engine;
@@ -27,6 +29,9 @@ struct Browser {
 impl Browser {
     /// Starts a browser, or says that there is none.
     fn start() -> Option<Browser> {
+        // Drivers that start at the same moment may choose the same port; who comes second would end at once.
+        static STARTING: Mutex<()> = Mutex::new(());
+        let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = TempDir::new().unwrap();
         let driver = Command::new("chromedriver")
             .arg("--port=0")
