@@ -22,6 +22,7 @@ use tokio::io::ReadBuf;
 use tokio::time::Instant;
 use tokio::time::Sleep;
 
+use crate::frames::Frames;
 use crate::head;
 use crate::head::Chunks;
 use crate::head::Follows;
@@ -39,12 +40,24 @@ const HEAD_MAX: usize = 80 * 1024;
 pub(crate) struct Watch {
     /// Framing is checked.
     pub(crate) checks_framing: bool,
+    /// Frames of HTTP/2 are counted.
+    pub(crate) counts_frames: bool,
     /// A whole head, from its first byte.
     pub(crate) header: Option<Duration>,
     /// The next bytes of a body.
     pub(crate) body: Duration,
     /// The client takes what was written.
     pub(crate) write: Duration,
+}
+
+impl Watch {
+    /// The state of a connection that speaks HTTP/2.
+    fn http2(&self) -> State {
+        match self.counts_frames {
+            true => State::Http2(Frames::new()),
+            false => State::Open,
+        }
+    }
 }
 
 /// What a request that may become a websocket has become; shared with the code that answers it.
@@ -91,7 +104,8 @@ enum State {
     Chunks(Chunks),
     /// A websocket was asked for: what follows depends on the answer.
     Upgrading,
-    /// Nothing is checked any more: HTTP/2, a websocket.
+    Http2(Frames),
+    /// Nothing is checked any more: a websocket.
     Open,
     /// The library is told nonsense, once.
     Refused,
@@ -138,9 +152,9 @@ impl<S> Guard<S> {
         }
     }
 
-    /// Nothing is checked: HTTP/2 was agreed on.
-    pub(crate) fn open(mut self) -> Guard<S> {
-        self.state = State::Open;
+    /// HTTP/2 was agreed on.
+    pub(crate) fn http2(mut self) -> Guard<S> {
+        self.state = self.watch.http2();
         self
     }
 
@@ -173,7 +187,7 @@ impl<S> Guard<S> {
                     };
                     let head = &rest[blank..blank + length];
                     if matches!(self.state, State::Start) && head == PREFACE {
-                        self.state = State::Open;
+                        self.state = self.watch.http2();
                         continue;
                     }
                     self.state = match head::check(head) {
@@ -220,6 +234,13 @@ impl<S> Guard<S> {
                         };
                     }
                 },
+                State::Http2(frames) => {
+                    if !frames.walk(rest, std::time::Instant::now()) {
+                        self.state = State::Ended;
+                        break;
+                    }
+                    at = bytes.len();
+                }
                 State::Open => at = bytes.len(),
                 State::Upgrading | State::Refused | State::Ended => break,
             }
@@ -363,6 +384,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Guard<S> {
+    fn count_sent(&mut self, outcome: &Poll<io::Result<usize>>) {
+        if let (State::Http2(frames), Poll::Ready(Ok(length))) = (&mut self.state, outcome) {
+            frames.sent(*length);
+        }
+    }
+
     /// An answer that the client does not take in time ends the connection.
     fn written<T>(
         &mut self,
@@ -391,6 +418,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guard<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.inner).poll_write(context, bytes);
+        self.count_sent(&outcome);
         self.written(context, outcome)
     }
 
@@ -400,6 +428,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guard<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.inner).poll_write_vectored(context, slices);
+        self.count_sent(&outcome);
         self.written(context, outcome)
     }
 

@@ -389,13 +389,12 @@ impl Control {
                 .listeners
                 .iter()
                 .find(|known| known.listener.listen == *listen);
-            match (known, &listen.tls) {
-                (Some(known), Some((certificate, key))) => {
-                    let tls = listen::load_tls(certificate, key).map_err(one)?;
-                    certificates.push((Arc::clone(&known.listener), tls));
+            match known {
+                Some(known) => {
+                    let tls = listen::load_tls(listen).map_err(one)?;
+                    certificates.extend(tls.map(|tls| (Arc::clone(&known.listener), tls)));
                 }
-                (Some(_), None) => {}
-                (None, _) => {
+                None => {
                     let listener = Arc::new(Listener::new(listen).map_err(one)?);
                     new.push((
                         listener,

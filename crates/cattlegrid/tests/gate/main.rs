@@ -2,4 +2,10 @@
 //! every byte.
 
 mod harness;
+mod http2;
+mod http2_heads;
+mod listeners;
 mod passing;
+mod reload;
+mod slow;
+mod upstream;
