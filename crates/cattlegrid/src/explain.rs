@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use cattlegrid_core::Settings;
 use cattlegrid_core::detectors::SPECS;
+use cattlegrid_gate::Setup;
 
 pub(crate) fn run(detector: Option<&str>) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
@@ -33,6 +34,6 @@ pub(crate) fn run(detector: Option<&str>) -> anyhow::Result<ExitCode> {
 pub(crate) fn show_defaults() -> anyhow::Result<ExitCode> {
     io::stdout()
         .lock()
-        .write_all(Settings::manual().as_bytes())?;
+        .write_all((Settings::manual() + Setup::manual()).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

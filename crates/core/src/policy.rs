@@ -96,6 +96,22 @@ impl Reason {
         Reason::FewPages,
     ];
 
+    /// True where the pages of the source were counted: the owner's word, and who is signed in or proven, come before that.
+    pub fn is_counted(self) -> bool {
+        use Reason::*;
+        matches!(
+            self,
+            Entry
+                | Cleared
+                | Suspicious
+                | ManyPages
+                | TooManyPages
+                | ManyPagesOfNetwork
+                | ManyPagesOfGroup
+                | FewPages
+        )
+    }
+
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::Weak;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -43,15 +43,11 @@ pub(crate) fn read(path: &Path, gate: &Gate) -> Result<Standing, Fault> {
 }
 
 /// Publishes what the base says whenever it has changed, and takes back entries of sources that passed their cap.
-///
-/// It holds the gate only while it looks: the gate ends when its workers have, and with it the channel that this thread waits on.
-pub(crate) fn watch(path: &Path, gate: &Weak<Gate>, over_cap: &Receiver<Subject>) {
+pub(crate) fn watch(path: &Path, gate: &Gate, over_cap: &Receiver<Subject>) {
     let mut known: Option<Stamp> = None;
-    loop {
-        let received = over_cap.recv_timeout(LOOK);
-        let Some(gate) = gate.upgrade() else { return };
-        match received {
-            Ok(subject) => take_back(path, &gate, subject),
+    while !gate.is_ending.load(Ordering::Relaxed) {
+        match over_cap.recv_timeout(LOOK) {
+            Ok(subject) => take_back(path, gate, subject),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
@@ -59,16 +55,14 @@ pub(crate) fn watch(path: &Path, gate: &Weak<Gate>, over_cap: &Receiver<Subject>
         if known.as_ref() == Some(&now) {
             continue;
         }
-        match read(path, &gate) {
+        match read(path, gate) {
             Ok(standing) => {
                 gate.metrics
                     .entries
                     .set(i64::try_from(standing.len()).unwrap_or(i64::MAX));
                 gate.metrics.base_failed.set(0);
                 gate.standing.store(Arc::new(standing));
-                known = Some(stamp(path))
-                    .filter(|after| *after == now)
-                    .or(Some(now));
+                known = Some(now);
             }
             Err(fault) => {
                 // What was known stays in force: no failure empties a list.

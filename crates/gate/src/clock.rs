@@ -17,6 +17,8 @@ pub(crate) struct Clock {
     start: Instant,
     /// Milliseconds of the wall clock at `start`.
     offset_ms: AtomicI64,
+    /// How fast time passes: 1, but in tests that live through a day in a minute.
+    speed: u32,
 }
 
 /// What was seen at the last looks.
@@ -32,12 +34,22 @@ impl Clock {
         Clock {
             start: Instant::now(),
             offset_ms: AtomicI64::new(wall_ms()),
+            speed: 1,
+        }
+    }
+
+    /// A clock that starts at a time and runs so many times too fast.
+    pub(crate) fn fast(start: u32, speed: u32) -> Clock {
+        Clock {
+            start: Instant::now(),
+            offset_ms: AtomicI64::new(i64::from(start) * 1000),
+            speed,
         }
     }
 
     /// Milliseconds since 1970.
     pub(crate) fn now_ms(&self) -> u64 {
-        let passed = i64::try_from(self.start.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let passed = i64::try_from(self.steady_ms()).unwrap_or(i64::MAX);
         let now = self
             .offset_ms
             .load(Ordering::Relaxed)
@@ -47,7 +59,8 @@ impl Clock {
 
     /// Milliseconds since the gate began, by a clock that nobody sets.
     pub(crate) fn steady_ms(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+        let passed = self.start.elapsed().as_micros() * u128::from(self.speed) / 1000;
+        u64::try_from(passed).unwrap_or(u64::MAX)
     }
 
     /// Seconds since 1970, as policies count them.
@@ -57,7 +70,10 @@ impl Clock {
 
     /// Looks at the wall clock, once a second. A small difference is taken over at once, a step once it has lasted a minute.
     pub(crate) fn look(&self, steps: &mut Steps) {
-        self.look_at(wall_ms(), self.start.elapsed().as_millis() as i64, steps);
+        // A clock that runs too fast on purpose has nothing to do with the wall's.
+        if self.speed == 1 {
+            self.look_at(wall_ms(), self.steady_ms() as i64, steps);
+        }
     }
 
     fn look_at(&self, wall_ms: i64, passed_ms: i64, steps: &mut Steps) {
@@ -91,6 +107,7 @@ mod tests {
         let clock = Clock {
             start: Instant::now(),
             offset_ms: AtomicI64::new(1_000_000_000),
+            speed: 1,
         };
         let offset = || clock.offset_ms.load(Ordering::Relaxed);
         let mut steps = Steps::default();

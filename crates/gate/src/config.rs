@@ -1,5 +1,8 @@
 //! The `[gate]` part of the settings file: what it says ([`Options`]), and the checked values the gate runs with ([`Setup`]).
 
+mod manual;
+mod places;
+
 use std::fmt;
 use std::net::IpAddr;
 use std::net::SocketAddr;
@@ -13,7 +16,6 @@ use toml::Spanned;
 #[cfg(debug_assertions)]
 use crate::defence::Defence;
 use crate::defence::Defences;
-use crate::host;
 use crate::rules::RuleOptions;
 use crate::rules::Rules;
 use crate::trust::Peer;
@@ -49,6 +51,7 @@ struct Options {
     default_rules: bool,
     rule: Vec<Spanned<RuleOptions>>,
     without: Spanned<Vec<String>>,
+    clock: Option<Spanned<ClockOptions>>,
 }
 
 impl Default for Options {
@@ -75,6 +78,7 @@ impl Default for Options {
             default_rules: true,
             rule: Vec::new(),
             without: Spanned::new(none, Vec::new()),
+            clock: None,
         }
     }
 }
@@ -155,6 +159,14 @@ impl Default for ChallengeOptions {
             binding: Binding::Agent,
         }
     }
+}
+
+/// A clock for tests: where it starts, and how many times too fast it runs.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClockOptions {
+    start: u32,
+    speed: u32,
 }
 
 /// What a clearance is tied to, beside the site.
@@ -306,6 +318,8 @@ pub struct Setup {
     pub rules: Rules,
     /// Defences that are on: all, but in tests.
     pub defences: Defences,
+    /// In tests: where the clock starts, and how many times too fast it runs.
+    pub clock: Option<(u32, u32)>,
 }
 
 /// Collects errors, each with its line.
@@ -327,6 +341,11 @@ impl Errors<'_> {
 }
 
 impl Setup {
+    /// The documented defaults, as a part of the settings file.
+    pub fn manual() -> &'static str {
+        manual::MANUAL
+    }
+
     /// Reads the `[gate]` part of a settings file. All errors are collected, each as `line N: what`.
     pub fn parse(text: &str) -> Result<Setup, Vec<String>> {
         let mut errors = Errors {
@@ -376,32 +395,9 @@ impl Setup {
 
 fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
     let waits = checked_waits(&options.timeouts, errors);
-    let challenge = options.challenge.get_ref();
-    if !(10..=86_400).contains(&challenge.seconds) || !(1..=24).contains(&challenge.bits) {
-        errors.at(
-            options.challenge.span().start,
-            "[gate.challenge]: seconds must lie between 10 and 86400, bits between 1 and 24",
-        );
-    }
-    for (value, name, min, max) in [
-        (&options.sources_max, "sources_max", 1000, 100_000_000),
-        (&options.profiles_max, "profiles_max", 1000, 10_000_000),
-    ] {
-        if !(min..=max).contains(value.get_ref()) {
-            errors.at(
-                value.span().start,
-                format!("{name} must lie between {min} and {max}"),
-            );
-        }
-    }
-    let minutes = *options.judge_minutes.get_ref();
-    if !(0.001..=1440.0).contains(&minutes) {
-        errors.at(
-            options.judge_minutes.span().start,
-            "judge_minutes must lie between 0.001 and 1440",
-        );
-    }
-    let listen = checked_listeners(&options, start, errors);
+    let challenge = options.challenge.get_ref().clone();
+    check_numbers(&options, errors);
+    let listen = places::listeners(&options, start, errors);
     let needs_trust = listen.iter().any(|listen| listen.role != Role::Proxy);
     let trust = match Trust::new(
         options.trusted_proxies.get_ref(),
@@ -415,7 +411,7 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
             Trust::default()
         }
     };
-    let sites = checked_sites(&options, &listen, start, errors);
+    let sites = places::sites(&options, &listen, start, errors);
     let mut rules = Rules::new(options.default_rules);
     for rule in options.rule {
         let at = rule.span().start;
@@ -449,7 +445,8 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
             .collect(),
         sources_max: options.sources_max.into_inner(),
         profiles_max: options.profiles_max.into_inner(),
-        judge_every: Duration::try_from_secs_f64(60.0 * minutes).unwrap_or_default(),
+        judge_every: Duration::try_from_secs_f64(60.0 * options.judge_minutes.into_inner())
+            .unwrap_or_default(),
         connections_max: options.connections_max.max(1),
         waits,
         challenge_seconds: challenge.seconds,
@@ -459,6 +456,48 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
         sites,
         rules,
         defences,
+        clock: checked_clock(options.clock, errors),
+    }
+}
+
+/// A clock of its own is for tests alone.
+fn checked_clock(
+    given: Option<Spanned<ClockOptions>>,
+    errors: &mut Errors<'_>,
+) -> Option<(u32, u32)> {
+    let given = given?;
+    if cfg!(not(debug_assertions)) {
+        errors.at(given.span().start, "'clock' is for tests alone: remove it");
+    }
+    let clock = given.into_inner();
+    Some((clock.start, clock.speed.max(1)))
+}
+
+/// Numbers that cannot be meant.
+fn check_numbers(options: &Options, errors: &mut Errors<'_>) {
+    let challenge = options.challenge.get_ref();
+    if !(10..=86_400).contains(&challenge.seconds) || !(1..=24).contains(&challenge.bits) {
+        errors.at(
+            options.challenge.span().start,
+            "[gate.challenge]: seconds must lie between 10 and 86400, bits between 1 and 24",
+        );
+    }
+    for (value, name, min, max) in [
+        (&options.sources_max, "sources_max", 1000, 100_000_000),
+        (&options.profiles_max, "profiles_max", 1000, 10_000_000),
+    ] {
+        if !(min..=max).contains(value.get_ref()) {
+            errors.at(
+                value.span().start,
+                format!("{name} must lie between {min} and {max}"),
+            );
+        }
+    }
+    if !(0.001..=1440.0).contains(options.judge_minutes.get_ref()) {
+        errors.at(
+            options.judge_minutes.span().start,
+            "judge_minutes must lie between 0.001 and 1440",
+        );
     }
 }
 
@@ -518,163 +557,4 @@ fn checked_prefix(given: &Spanned<String>, errors: &mut Errors<'_>) -> String {
         );
     }
     prefix.clone()
-}
-
-fn checked_listeners(options: &Options, start: usize, errors: &mut Errors<'_>) -> Vec<Listen> {
-    let mut listeners = Vec::new();
-    for given in &options.listen {
-        let at = given.span().start;
-        let given = given.get_ref();
-        let address = match address(given.address.get_ref()) {
-            Some(Address::Name(name)) => {
-                errors.at(
-                    given.address.span().start,
-                    format!("'{name}' is a name: a listener needs an address, like 127.0.0.1:8080, [::]:443 or unix:/run/cattlegrid.sock"),
-                );
-                continue;
-            }
-            Some(address) => address,
-            None => {
-                errors.at(
-                    given.address.span().start,
-                    format!(
-                        "'{}' is no ADDRESS:PORT or unix:/PATH",
-                        given.address.get_ref()
-                    ),
-                );
-                continue;
-            }
-        };
-        let tls = match (&given.certificate, &given.key) {
-            (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
-            (None, None) => None,
-            _ => {
-                errors.at(at, "[[gate.listen]]: certificate and key belong together");
-                None
-            }
-        };
-        listeners.push(Listen {
-            line: errors.line(at),
-            address,
-            tls,
-            proxy_protocol: given.proxy_protocol,
-            role: given.role,
-        });
-    }
-    if options.listen.is_empty() {
-        errors.at(
-            start,
-            "[gate] has no listener: add [[gate.listen]] with address = \"0.0.0.0:8080\"",
-        );
-    }
-    for (at, listener) in listeners.iter().enumerate() {
-        if listeners[..at]
-            .iter()
-            .any(|other| other.address == listener.address)
-        {
-            let span = options.listen[at].span().start;
-            errors.at(span, format!("{} is listened on twice", listener.address));
-        }
-    }
-    listeners
-}
-
-fn checked_sites(
-    options: &Options,
-    listen: &[Listen],
-    start: usize,
-    errors: &mut Errors<'_>,
-) -> Vec<Site> {
-    let mut sites: Vec<Site> = Vec::new();
-    let forwards = listen.iter().any(|listen| listen.role == Role::Proxy);
-    for given in &options.site {
-        let at = given.span().start;
-        let given = given.get_ref();
-        let mut hosts = Vec::new();
-        for name in given.hosts.get_ref() {
-            match name.as_str() {
-                "*" => hosts.push("*".to_owned()),
-                name => match host::canonical(name.as_bytes()) {
-                    Some(host) => hosts.push(host.into_owned()),
-                    None => errors.at(
-                        given.hosts.span().start,
-                        format!("'{name}' is no host name"),
-                    ),
-                },
-            }
-        }
-        let taken = |host: &String| sites.iter().any(|site| site.hosts.contains(host));
-        if let Some(host) = hosts.iter().find(|host| taken(host)) {
-            errors.at(
-                given.hosts.span().start,
-                format!("'{host}' belongs to two sites"),
-            );
-        }
-        if hosts.is_empty() {
-            errors.at(at, "[[gate.site]] needs hosts, or hosts = [\"*\"] for all");
-        }
-        let upstream = match &given.upstream {
-            None if forwards => {
-                errors.at(at, "[[gate.site]] needs upstream = \"http://127.0.0.1:8081\" or \"unix:/run/site.sock\": where the site is");
-                None
-            }
-            None => None,
-            Some(text) => {
-                let found = upstream(text.get_ref());
-                if let Err(error) = &found {
-                    errors.at(text.span().start, error);
-                }
-                found.ok()
-            }
-        };
-        sites.push(Site { hosts, upstream });
-    }
-    if sites.is_empty() {
-        if forwards {
-            errors.at(
-                start,
-                "[gate] has no site: add [[gate.site]] with hosts and upstream",
-            );
-        }
-        sites.push(Site {
-            hosts: vec!["*".to_owned()],
-            upstream: None,
-        });
-    }
-    sites
-}
-
-fn upstream(text: &str) -> Result<Address, String> {
-    if text.starts_with("https://") {
-        return Err(format!(
-            "{text}: the site must be reached by plain HTTP on this machine or a private network; TLS to sites is not supported"
-        ));
-    }
-    let bare = text.strip_prefix("http://").unwrap_or(text);
-    let bare = bare.strip_suffix('/').unwrap_or(bare);
-    if bare.contains('/') && !bare.starts_with("unix:") {
-        return Err(format!(
-            "{text}: a site is reached as http://ADDRESS:PORT, without a path"
-        ));
-    }
-    let with_port = match bare.starts_with("unix:")
-        || bare.rsplit(']').next().is_some_and(|end| end.contains(':'))
-    {
-        true => bare.to_owned(),
-        false => format!("{bare}:80"),
-    };
-    address(&with_port).ok_or_else(|| format!("{text} is no http://ADDRESS:PORT or unix:/PATH"))
-}
-
-fn address(text: &str) -> Option<Address> {
-    if let Some(path) = text.strip_prefix("unix:") {
-        return path.starts_with('/').then(|| Address::Unix(path.into()));
-    }
-    if let Ok(address) = text.parse() {
-        return Some(Address::Tcp(address));
-    }
-    let (name, port) = text.rsplit_once(':')?;
-    let port: u16 = port.parse().ok()?;
-    let name = host::canonical(name.as_bytes())?;
-    Some(Address::Name(format!("{name}:{port}")))
 }

@@ -223,7 +223,7 @@ pub(crate) fn drop_spoofed(headers: &mut HeaderMap, is_trusted: bool) {
         let is_spoofed = match text.contains('_') {
             true => is_ours(&text.replace('_', "-")),
             // A trusted proxy may say what it knows; the chain of addresses is extended later.
-            false => is_ours(text) && !(is_trusted && !text.starts_with("x-cattlegrid-")),
+            false => is_ours(text) && (!is_trusted || text.starts_with("x-cattlegrid-")),
         };
         if is_spoofed {
             spoofed.push(name.clone());

@@ -4,6 +4,7 @@ use std::hash::Hash;
 use std::hash::Hasher;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::SyncSender;
 
@@ -71,6 +72,10 @@ pub(crate) struct Gate {
     pub(crate) metrics: Metrics,
     /// Allowed sources that passed their cap go here: their entries are taken back.
     pub(crate) over_cap: SyncSender<Subject>,
+    /// When the counters were saved with which the gate began.
+    pub(crate) saved_ms: u64,
+    /// The gate ends: threads that wait for changes of files end with it.
+    pub(crate) is_ending: AtomicBool,
     /// Connections of clients now.
     pub(crate) connections: AtomicUsize,
 }

@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -34,6 +35,8 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\n";
 const NONSENSE: &[u8] = b"\0\r\n\r\n";
 /// A head that is longer than this is passed on: the library has a limit of its own and answers with 431.
 const HEAD_MAX: usize = 80 * 1024;
+/// Bytes of a first head that are read at once.
+const AHEAD: usize = 4096;
 
 /// How the guard is set.
 #[derive(Debug, Clone)]
@@ -51,10 +54,10 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The state of a connection that speaks HTTP/2.
-    fn http2(&self) -> State {
+    /// The state of a connection that speaks HTTP/2, of whose preface so many bytes have come.
+    fn http2(&self, came: usize) -> State {
         match self.counts_frames {
-            true => State::Http2(Frames::new()),
+            true => State::Http2(Frames::new(came)),
             false => State::Open,
         }
     }
@@ -154,7 +157,7 @@ impl<S> Guard<S> {
 
     /// HTTP/2 was agreed on.
     pub(crate) fn http2(mut self) -> Guard<S> {
-        self.state = self.watch.http2();
+        self.state = self.watch.http2(0);
         self
     }
 
@@ -169,49 +172,17 @@ impl<S> Guard<S> {
         while at < bytes.len() {
             let rest = &bytes[at..];
             match &mut self.state {
-                State::Start | State::Head => {
-                    // Empty lines before a request mean nothing (RFC 9112, 2.2).
-                    let blank = rest
-                        .iter()
-                        .take_while(|byte| matches!(byte, b'\r' | b'\n'))
-                        .count();
-                    let Some(length) = head::end(&rest[blank..]) else {
-                        let is_long = rest.len() > HEAD_MAX;
-                        if is_long {
-                            self.state = State::Open;
-                        }
+                State::Start | State::Head => match self.look_at_head(rest) {
+                    Some(length) => at += length,
+                    None => {
+                        // A head that is longer than any is the library's to refuse.
+                        let is_open = matches!(self.state, State::Open);
                         return Looked {
-                            sound: if is_long { bytes.len() } else { at },
-                            is_waiting: !is_long,
-                        };
-                    };
-                    let head = &rest[blank..blank + length];
-                    if matches!(self.state, State::Start) && head == PREFACE {
-                        self.state = self.watch.http2();
-                        continue;
-                    }
-                    self.state = match head::check(head) {
-                        Ok(Follows::Bytes(0)) => State::Head,
-                        Ok(Follows::Bytes(length)) => State::Body(length),
-                        Ok(Follows::Chunks) => State::Chunks(Chunks::default()),
-                        Ok(Follows::Websocket) => State::Upgrading,
-                        Err(_) => {
-                            self.state = State::Refused;
-                            return Looked {
-                                sound: at,
-                                is_waiting: false,
-                            };
-                        }
-                    };
-                    at += blank + length;
-                    if matches!(self.state, State::Upgrading) {
-                        self.upgrading.state.store(WAITING, Ordering::Release);
-                        return Looked {
-                            sound: at,
-                            is_waiting: false,
+                            sound: if is_open { bytes.len() } else { at },
+                            is_waiting: matches!(self.state, State::Start | State::Head),
                         };
                     }
-                }
+                },
                 State::Body(left) => {
                     let passed = (*left).min(rest.len() as u64);
                     *left -= passed;
@@ -251,13 +222,47 @@ impl<S> Guard<S> {
         }
     }
 
+    /// Looks at a head: the bytes of it that may be passed on, or `None` where it is not all there, or refused.
+    fn look_at_head(&mut self, rest: &[u8]) -> Option<usize> {
+        // Empty lines before a request mean nothing (RFC 9112, 2.2).
+        let blank = rest
+            .iter()
+            .take_while(|byte| matches!(byte, b'\r' | b'\n'))
+            .count();
+        let Some(length) = head::end(&rest[blank..]) else {
+            if rest.len() > HEAD_MAX {
+                self.state = State::Open;
+            }
+            return None;
+        };
+        let head = &rest[blank..blank + length];
+        self.state = match head::check(head) {
+            _ if matches!(self.state, State::Start) && head == PREFACE => {
+                self.watch.http2(PREFACE.len())
+            }
+            Ok(Follows::Bytes(0)) => State::Head,
+            Ok(Follows::Bytes(length)) => State::Body(length),
+            Ok(Follows::Chunks) => State::Chunks(Chunks::default()),
+            Ok(Follows::Websocket) => {
+                self.upgrading.state.store(WAITING, Ordering::Release);
+                State::Upgrading
+            }
+            Err(_) => {
+                self.state = State::Refused;
+                return None;
+            }
+        };
+        Some(blank + length)
+    }
+
     /// Passes on bytes that were held and looked at.
     fn pass_held(&mut self, buffer: &mut ReadBuf<'_>) {
         let length = self.ready.min(buffer.remaining());
         buffer.put_slice(&self.held[..length]);
         self.held.drain(..length);
         self.ready -= length;
-        if self.held.is_empty() && self.held.capacity() > 4096 {
+        // Most connections wait for the next request: what was held takes no room then.
+        if self.held.is_empty() {
             self.held = Vec::new();
         }
     }
@@ -311,6 +316,18 @@ impl<S> Guard<S> {
     }
 }
 
+impl<S: AsyncRead + Unpin> Guard<S> {
+    /// Reads what there is of a first head. The library asks for 24 bytes, to see which version is spoken: so many at a time would cost a
+    /// call and a look from the start for each.
+    fn read_ahead(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut space = [MaybeUninit::uninit(); AHEAD];
+        let mut space = ReadBuf::uninit(&mut space);
+        let read = Pin::new(&mut self.inner).poll_read(context, &mut space);
+        self.held.extend_from_slice(space.filled());
+        read.map_ok(|()| space.filled().len())
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -342,16 +359,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
                 _ => {}
             }
             let before = buffer.filled().len();
-            match Pin::new(&mut this.inner).poll_read(context, buffer) {
+            let is_first = matches!(this.state, State::Start);
+            let read = match is_first {
+                true => this.read_ahead(context),
+                false => Pin::new(&mut this.inner)
+                    .poll_read(context, buffer)
+                    .map_ok(|()| buffer.filled().len() - before),
+            };
+            match read {
                 Poll::Pending if this.is_late(context) => {
                     return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
                 }
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Ready(Ok(())) if buffer.filled().len() == before => {
-                    return Poll::Ready(Ok(()));
-                }
-                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(())),
+                Poll::Ready(Ok(_)) => {}
             }
             if matches!(this.state, State::Open) {
                 return Poll::Ready(Ok(()));
@@ -360,7 +382,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
             if !matches!(this.state, State::Start | State::Head) {
                 this.read_timer = None;
             }
-            if !this.held.is_empty() {
+            if is_first || !this.held.is_empty() {
                 this.held.extend_from_slice(&buffer.filled()[before..]);
                 buffer.set_filled(before);
                 this.look_at_held();

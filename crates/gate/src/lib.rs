@@ -27,6 +27,7 @@ mod own;
 mod proxy;
 mod proxy_protocol;
 mod rules;
+mod saved;
 mod serve;
 mod spelling;
 mod start;

@@ -326,6 +326,7 @@ where
             peer = Peer::Address(client);
         }
     }
+    // In boxes each has the room that it needs: a connection without TLS has no room for it, and none is moved from hand to hand.
     let role = listener.listen.role;
     let watch = watch_of(&live.setup);
     // Settings that were replaced must not live as long as a connection.
@@ -333,15 +334,15 @@ where
     match &listener.tls {
         None => {
             let guard = Guard::new(stream, watch);
-            converse(guard, peer, false, role, worker, stop).await
+            Box::pin(converse(guard, peer, false, role, worker, stop)).await
         }
         Some(tls) => {
             let acceptor = TlsAcceptor::from(tls.load_full());
-            let stream = timeout(wait, acceptor.accept(stream)).await??;
+            let stream = Box::new(timeout(wait, Box::pin(acceptor.accept(stream))).await??);
             let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
             let guard = Guard::new(stream, watch);
             let guard = if is_http2 { guard.http2() } else { guard };
-            converse(guard, peer, true, role, worker, stop).await
+            Box::pin(converse(guard, peer, true, role, worker, stop)).await
         }
     }
 }
@@ -383,10 +384,11 @@ where
     let service = service_fn(move |request: Request<Incoming>| {
         let connection = Arc::clone(&connection);
         let stream = watched.begin(request.version());
-        async move {
+        // In a box it takes room only while there is a request: most connections wait for the next.
+        Box::pin(async move {
             let response = serve::serve(connection, request).await;
             Ok::<_, Infallible>(response.map(|body| body.watched(stream)))
-        }
+        })
     });
     let live = worker.gate.live.load();
     let waits = live.setup.waits.clone();

@@ -52,173 +52,74 @@ const DECISIONS: [Decision; 4] = [
     Decision::Block,
 ];
 
+/// Makes metrics, each under its name.
+struct Making(Registry);
+
+impl Making {
+    fn counter(&mut self, name: &str, help: &str) -> Counter {
+        let counter = Counter::default();
+        self.0.register(name, help, counter.clone());
+        counter
+    }
+
+    fn gauge(&mut self, name: &str, help: &str) -> Gauge {
+        let gauge = Gauge::default();
+        self.0.register(name, help, gauge.clone());
+        gauge
+    }
+
+    fn family(&mut self, name: &str, help: &str) -> Family<Labels, Counter> {
+        let family: Family<Labels, Counter> = Family::default();
+        self.0.register(name, help, family.clone());
+        family
+    }
+}
+
 impl Default for Metrics {
+    #[rustfmt::skip]
     fn default() -> Metrics {
-        let mut registry = Registry::with_prefix("cattlegrid");
-        let decisions: Family<Labels, Counter> = Family::default();
-        let would: Family<Labels, Counter> = Family::default();
-        let reasons: Family<Labels, Counter> = Family::default();
-        let statuses: Family<Labels, Counter> = Family::default();
-        let of = |family: &Family<Labels, Counter>, name, value| {
-            family.get_or_create(&[(name, value)]).clone()
-        };
-        let metrics = Metrics {
+        let mut make = Making(Registry::with_prefix("cattlegrid"));
+        let decisions = make.family("requests", "Requests by decision; in shadow mode all pass");
+        let would = make.family("would", "Requests in shadow mode by what would have been decided");
+        let reasons = make.family("reasons", "Requests by the reason of the decision");
+        let statuses = make.family("answers", "Answers by class of status");
+        let duration = Histogram::new(exponential_buckets(0.0005, 2.0, 16));
+        make.0.register("duration_seconds", "Time until the answer ended", duration.clone());
+        let of = |family: &Family<Labels, Counter>, name, value| family.get_or_create(&[(name, value)]).clone();
+        Metrics {
             decisions: DECISIONS.map(|decision| of(&decisions, "decision", decision.name())),
             would: DECISIONS.map(|decision| of(&would, "decision", decision.name())),
-            reasons: Reason::ALL
-                .iter()
-                .map(|reason| of(&reasons, "reason", reason.name()))
-                .collect(),
-            statuses: ["other", "1xx", "2xx", "3xx", "4xx", "5xx"]
-                .map(|class| of(&statuses, "class", class)),
-            own: Counter::default(),
-            refused: Family::default(),
-            upstream_failures: Family::default(),
-            challenges: Counter::default(),
-            solved: Counter::default(),
-            answers_refused: Family::default(),
-            panics: Counter::default(),
-            connections: Gauge::default(),
-            connections_refused: Counter::default(),
-            log_lines_lost: Counter::default(),
-            learned_lines_lost: Counter::default(),
-            log_failed: Gauge::default(),
-            sources: Gauge::default(),
-            sources_forgotten: Counter::default(),
-            counters_forgotten: Gauge::default(),
-            entries: Gauge::default(),
-            base_failed: Gauge::default(),
-            judged: Counter::default(),
-            judged_at: Gauge::default(),
-            reload_failed: Gauge::default(),
-            reloads: Counter::default(),
-            snapshot_failed: Gauge::default(),
-            duration: Histogram::new(exponential_buckets(0.0005, 2.0, 16)),
-            registry: Registry::default(),
-        };
-        registry.register(
-            "requests",
-            "Requests by decision; in shadow mode all pass",
-            decisions,
-        );
-        registry.register(
-            "would",
-            "Requests in shadow mode by what would have been decided",
-            would,
-        );
-        registry.register("reasons", "Requests by the reason of the decision", reasons);
-        registry.register("answers", "Answers by class of status", statuses);
-        metrics.register(&mut registry);
-        Metrics {
-            registry,
-            ..metrics
+            reasons: Reason::ALL.iter().map(|reason| of(&reasons, "reason", reason.name())).collect(),
+            statuses: ["other", "1xx", "2xx", "3xx", "4xx", "5xx"].map(|class| of(&statuses, "class", class)),
+            duration,
+            own: make.counter("own", "Requests for the gate's own pages"),
+            refused: make.family("refused", "Requests refused because they can be read in two ways"),
+            upstream_failures: make.family("upstream_failures", "Requests that the site did not answer"),
+            challenges: make.counter("challenges", "Challenges shown"),
+            solved: make.counter("solved", "Challenges solved"),
+            answers_refused: make.family("answers_refused", "Answers to challenges that did not count"),
+            panics: make.counter("panics", "Requests during which the gate had an error of its own; each was challenged"),
+            connections: make.gauge("connections", "Connections of clients"),
+            connections_refused: make.counter("connections_refused", "Connections closed because there were too many"),
+            log_lines_lost: make.counter("log_lines_lost", "Lines of the access log that found no room"),
+            learned_lines_lost: make.counter("learned_lines_lost", "Requests that were not learned from because learning was behind"),
+            log_failed: make.gauge("log_failed", "1 while the access log cannot be written"),
+            sources: make.gauge("sources", "Sources that are profiled"),
+            sources_forgotten: make.counter("sources_forgotten", "Sources that were forgotten to keep within profiles_max"),
+            counters_forgotten: make.gauge("counters_forgotten", "Counters that were forgotten within their day to keep within sources_max"),
+            entries: make.gauge("entries", "Entries of the knowledge base in force"),
+            base_failed: make.gauge("base_failed", "1 while the knowledge base cannot be read or written; what was known stays in force"),
+            judged: make.counter("judged", "Times all sources were judged"),
+            judged_at: make.gauge("judged_at_seconds", "When sources were judged last, since 1970"),
+            reload_failed: make.gauge("reload_failed", "1 when the last reload was refused; the old settings stay"),
+            reloads: make.counter("reloads", "Reloads that were carried out"),
+            snapshot_failed: make.gauge("snapshot_failed", "1 while counters cannot be saved"),
+            registry: make.0,
         }
     }
 }
 
 impl Metrics {
-    fn register(&self, registry: &mut Registry) {
-        registry.register("own", "Requests for the gate's own pages", self.own.clone());
-        registry.register(
-            "refused",
-            "Requests refused because they can be read in two ways",
-            self.refused.clone(),
-        );
-        registry.register(
-            "upstream_failures",
-            "Requests that the site did not answer",
-            self.upstream_failures.clone(),
-        );
-        registry.register("challenges", "Challenges shown", self.challenges.clone());
-        registry.register("solved", "Challenges solved", self.solved.clone());
-        registry.register(
-            "answers_refused",
-            "Answers to challenges that did not count",
-            self.answers_refused.clone(),
-        );
-        registry.register(
-            "panics",
-            "Requests during which the gate had an error of its own; each was challenged",
-            self.panics.clone(),
-        );
-        registry.register(
-            "connections",
-            "Connections of clients",
-            self.connections.clone(),
-        );
-        registry.register(
-            "connections_refused",
-            "Connections closed because there were too many",
-            self.connections_refused.clone(),
-        );
-        registry.register(
-            "log_lines_lost",
-            "Lines of the access log that found no room",
-            self.log_lines_lost.clone(),
-        );
-        registry.register(
-            "learned_lines_lost",
-            "Requests that were not learned from because learning was behind",
-            self.learned_lines_lost.clone(),
-        );
-        registry.register(
-            "log_failed",
-            "1 while the access log cannot be written",
-            self.log_failed.clone(),
-        );
-        registry.register("sources", "Sources that are profiled", self.sources.clone());
-        registry.register(
-            "sources_forgotten",
-            "Sources that were forgotten to keep within profiles_max",
-            self.sources_forgotten.clone(),
-        );
-        registry.register(
-            "counters_forgotten",
-            "Counters that were forgotten within their day to keep within sources_max",
-            self.counters_forgotten.clone(),
-        );
-        registry.register(
-            "entries",
-            "Entries of the knowledge base in force",
-            self.entries.clone(),
-        );
-        registry.register(
-            "base_failed",
-            "1 while the knowledge base cannot be read or written; what was known stays in force",
-            self.base_failed.clone(),
-        );
-        registry.register(
-            "judged",
-            "Times all sources were judged",
-            self.judged.clone(),
-        );
-        registry.register(
-            "judged_at_seconds",
-            "When sources were judged last, since 1970",
-            self.judged_at.clone(),
-        );
-        registry.register(
-            "reload_failed",
-            "1 when the last reload was refused; the old settings stay",
-            self.reload_failed.clone(),
-        );
-        registry.register(
-            "reloads",
-            "Reloads that were carried out",
-            self.reloads.clone(),
-        );
-        registry.register(
-            "snapshot_failed",
-            "1 while counters cannot be saved",
-            self.snapshot_failed.clone(),
-        );
-        registry.register(
-            "duration_seconds",
-            "Time until the answer ended",
-            self.duration.clone(),
-        );
-    }
-
     /// Counts a decision.
     pub(crate) fn decided(&self, decision: Decision, reason: Reason) {
         self.decisions[decision as usize].inc();

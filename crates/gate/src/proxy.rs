@@ -32,6 +32,7 @@ use crate::serve::Connection;
 use crate::trust::X_FORWARDED_FOR;
 use crate::tunnel;
 use crate::upstream::Failure;
+use crate::upstream::Lease;
 
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -114,17 +115,23 @@ pub(crate) async fn pass(
         );
         return switched(response);
     }
+    passed_back(&connection, &live, response, lease, entry)
+}
+
+/// The site's answer, on its way to the client.
+fn passed_back(
+    connection: &Connection,
+    live: &Live,
+    response: Response<Incoming>,
+    lease: Lease,
+    entry: Entry,
+) -> Response<Body> {
     let (mut head, incoming) = response.into_parts();
     framing::drop_connection_headers(&mut head.headers, &live.setup.defences);
     keep_private(&mut head.headers);
     head.version = Version::HTTP_11;
-    let body = SiteBody::new(
-        incoming,
-        lease,
-        live.setup.waits.body,
-        entry,
-        Arc::clone(&connection.worker),
-    );
+    let worker = Arc::clone(&connection.worker);
+    let body = SiteBody::new(incoming, lease, live.setup.waits.body, entry, worker);
     Response::from_parts(head, Body::Site(Box::new(body)))
 }
 

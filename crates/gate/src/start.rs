@@ -37,6 +37,7 @@ use crate::clock::Clock;
 use crate::clock::Steps;
 use crate::config::Binding;
 use crate::config::Setup;
+#[cfg(debug_assertions)]
 use crate::defence::Defence;
 use crate::gate::Gate;
 use crate::gate::Live;
@@ -47,6 +48,7 @@ use crate::listen::Bound;
 use crate::listen::Listener;
 use crate::log::Lines;
 use crate::metrics::Metrics;
+use crate::saved;
 use crate::upstream::Pool;
 use crate::worker::Worker;
 
@@ -96,6 +98,7 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
     let knowledge = state.join("kb.sqlite");
     let standing = base::read(&knowledge, &gate).map_err(|fault| one(fault.to_string()))?;
     gate.standing.store(Arc::new(standing));
+    saved::recount(&log, &gate);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -111,6 +114,12 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
         (knowledge, to_take_back),
     )
     .map_err(one)?;
+    let counters = state.join("counters");
+    let (end, ended) = mpsc::channel::<()>();
+    let (shared, path) = (Arc::clone(&gate), counters.clone());
+    threads
+        .start("counters", move || saved::keep(&path, &shared, &ended))
+        .map_err(one)?;
     let mut control = Control {
         gate: Arc::clone(&gate),
         load,
@@ -126,17 +135,28 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
             .start_worker(number, to_log.clone(), &mut threads)
             .map_err(one)?;
     }
-    control.hand_out(bound, workers);
+    control.hand_out(bound);
     drop(to_log);
     runtime.block_on(control.run(admin)).map_err(one)?;
     drop(control);
+    drop(end);
+    gate.is_ending.store(true, Ordering::Relaxed);
     threads.join();
-    Ok(())
+    let saved = saved::save(&counters, &gate.counters, gate.clock.now_ms());
+    saved.map_err(|error| {
+        one(format!(
+            "{}: counters cannot be saved: {error}",
+            counters.display()
+        ))
+    })
 }
 
 /// Makes what all threads share.
 fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Result<Gate, String> {
-    let clock = Clock::start();
+    let clock = match loaded.setup.clock {
+        None => Clock::start(),
+        Some((start, speed)) => Clock::fast(start, speed),
+    };
     let keys = Keys::open(&state.join("keys"), clock.now_ms() / 1000)
         .map_err(|fault| fault.to_string())?;
     tracing::info!(key = keys.fingerprint(), "signing key");
@@ -157,7 +177,13 @@ fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Re
     let challenger = without(challenger, setup);
     // The table's hash is keyed by chance: nobody can choose addresses that push each other out.
     let seed = std::hash::RandomState::new().hash_one(clock.now_ms());
-    let counters = Arc::new(Policy::room(setup.sources_max, seed));
+    let (counters, saved_ms) = saved::restore(
+        &state.join("counters"),
+        setup.sources_max,
+        seed,
+        clock.now(),
+    );
+    let counters = Arc::new(counters);
     Ok(Gate {
         clock,
         live: ArcSwap::from_pointee(live(loaded, &counters)?),
@@ -167,6 +193,8 @@ fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Re
         metrics: Metrics::default(),
         connections: AtomicUsize::new(0),
         over_cap,
+        saved_ms,
+        is_ending: AtomicBool::new(false),
     })
 }
 
@@ -249,11 +277,14 @@ fn start_helpers(
     threads.start("learn", move || {
         learn::learn(learner, &learned, &shared, &path)
     })?;
-    let shared = Arc::downgrade(gate);
+    let shared = Arc::clone(gate);
     threads.start("knowledge base", move || {
         base::watch(&knowledge, &shared, &to_take_back)
     })
 }
+
+/// A listener with its sockets, one for each worker.
+type Sockets = (Arc<Listener>, Vec<Bound>);
 
 /// What a worker is told.
 enum Told {
@@ -282,7 +313,7 @@ impl Control {
         }
     }
 
-    fn bind_all(&self) -> Result<Vec<(Arc<Listener>, Vec<Bound>)>, String> {
+    fn bind_all(&self) -> Result<Vec<Sockets>, String> {
         let live = self.gate.live.load();
         let listeners = live.setup.listen.iter();
         listeners
@@ -311,7 +342,7 @@ impl Control {
         threads.start(&format!("worker {number}"), move || work(worker, told))
     }
 
-    fn hand_out(&mut self, bound: Vec<(Arc<Listener>, Vec<Bound>)>, _: usize) {
+    fn hand_out(&mut self, bound: Vec<Sockets>) {
         for (listener, sockets) in bound {
             tracing::info!(address = %listener.listen.address, "listening");
             let (stop, stopped) = watch::channel(false);
@@ -419,7 +450,7 @@ impl Control {
             }
             stays
         });
-        self.hand_out(new, 0);
+        self.hand_out(new);
         Ok(())
     }
 
@@ -472,7 +503,7 @@ fn work(worker: Arc<Worker>, mut told: UnboundedReceiver<Told>) {
                 _ = tick.tick() => {
                     worker.lines.tick(&worker.gate.metrics);
                     ticks = ticks.wrapping_add(1);
-                    if ticks.is_multiple_of(50) {
+                    if ticks.is_multiple_of(20) {
                         worker.pool.tidy();
                     }
                 }

@@ -18,6 +18,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::thread::JoinHandle;
@@ -41,13 +42,19 @@ pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A port that nothing listens on now.
+/// The next port that a test tries.
+static NEXT_PORT: AtomicU32 = AtomicU32::new(0);
+
+/// A port that nothing listens on now. It lies below those that the system gives to clients: thousands of them connect while tests run,
+/// and one may get the port before the gate does.
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
+    loop {
+        let number = NEXT_PORT.fetch_add(1, Ordering::Relaxed) + 7 * std::process::id();
+        let port = 10_000 + u16::try_from(number % 22_000).unwrap();
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------- origin

@@ -396,7 +396,8 @@ fn stalled_streams_end(gate: &Gate) -> bool {
     }
     let grown = gate.rss_kib().saturating_sub(before) / 4;
     println!("100 streams that nobody takes: {grown} KiB for a connection");
-    assert!(grown <= 4 * 1024);
+    // Each holds a connection to the site, with its buffers.
+    assert!(grown <= 10 * 1024);
     talks
         .into_iter()
         .all(|mut talk| talk.is_ended_within(Duration::from_secs(6)))

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::harness::Origin;
 use crate::harness::Victim;
+use crate::harness::wait_for;
 use crate::http2::DATA;
 use crate::http2::END_HEADERS;
 use crate::http2::END_STREAM;
@@ -63,7 +64,6 @@ fn malformed() -> Vec<Malformed> {
             plus("/connection", b"connection", b"upgrade"),
             "GET /connection ",
         ),
-        whole(plus("/twice", b":path", b"/other"), "GET /twice "),
         whole(plus("/twice", b":path", b"/other"), "GET /other "),
         whole(plus("/late", b":method", b"POST"), " /late "),
         whole(plus("/host", b"host", b"other.example.org"), "GET /host "),
@@ -73,18 +73,17 @@ fn malformed() -> Vec<Malformed> {
         whole(body("/length-alone", b"5"), "POST /length-alone "),
         whole(body("/length-sign", b"+0"), "POST /length-sign "),
     ];
-    let smuggled = b"helloGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
     cases.push(Malformed {
         fields: body("/short", b"5"),
-        data: vec![smuggled],
+        data: vec![b"helloGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"],
         trailers: false,
         path: "/smuggled",
     });
     cases.push(Malformed {
         fields: body("/trailed", b"5"),
-        data: vec![smuggled],
+        data: vec![b"helloGET /behind HTTP/1.1\r\nHost: a\r\n\r\n"],
         trailers: true,
-        path: "/smuggled",
+        path: "/behind",
     });
     cases
 }
@@ -199,11 +198,10 @@ fn h029_what_is_malformed_never_becomes_http1() {
     let careless = careless(origin.address);
     for case in malformed() {
         assert_eq!(h029_is_refused(gate.address, &origin, &case), Ok(()));
-        assert!(
-            h029_is_refused(careless, &origin, &case).is_err(),
-            "{} is refused by anybody",
-            case.path
-        );
+        assert!(h029_is_refused(careless, &origin, &case).is_err());
+        wait_for("the careless one passes it on", || {
+            origin.has_seen(case.path)
+        });
     }
     assert!(short_body_is_cut(gate.address, &origin, false));
     assert!(short_body_is_cut(gate.address, &origin, true));

@@ -107,20 +107,28 @@ fn h030_connections_that_are_kept_and_not_used_end() {
 
 /// Clients ask for a large page and take nothing of it. True where all were ended, with the site's connections.
 fn untaken_answers_end(gate: &Gate) -> bool {
-    let before = (gate.rss_kib(), gate.files());
-    let mut streams: Vec<TcpStream> = (0..200)
-        .map(|_| connect_from("127.0.0.1", gate.address).unwrap())
-        .collect();
-    for stream in &mut streams {
-        stream.write_all(&request("GET", "/large", &[])).unwrap();
-    }
-    thread::sleep(Duration::from_millis(500));
-    let grown = gate.rss_kib().saturating_sub(before.0) / 200;
+    let files = gate.files();
+    let ask = |count: usize| -> Vec<TcpStream> {
+        let asked = (0..count).map(|_| {
+            let mut stream = connect_from("127.0.0.1", gate.address).unwrap();
+            stream.write_all(&request("GET", "/large", &[])).unwrap();
+            stream
+        });
+        let asked = asked.collect();
+        // Until buffers are full, of the gate and of the system.
+        thread::sleep(Duration::from_millis(400));
+        asked
+    };
+    // The first ones fill what all share.
+    let _first = ask(5);
+    let before = gate.rss_kib();
+    let _more = ask(15);
+    let grown = gate.rss_kib().saturating_sub(before) / 15;
     println!("an answer that nobody takes: {grown} KiB");
-    assert!(grown <= 128, "{grown} KiB for a connection");
+    assert!(grown <= 192, "{grown} KiB for a connection");
     let deadline = Instant::now() + Duration::from_secs(6);
     while Instant::now() < deadline {
-        if gate.files() <= before.1 + 16 {
+        if gate.files() <= files + 16 {
             return true;
         }
         thread::sleep(Duration::from_millis(50));
@@ -171,6 +179,9 @@ fn h031_answers_that_nobody_takes_and_bodies_that_never_come() {
     assert!(!unsent_bodies_end(&patient));
 }
 
+/// The share of a core that a gate may use while it can do nothing. One that tries again and again uses all that others leave to it.
+const IDLE_LOAD: f64 = 0.15;
+
 /// Takes all files that a gate may open. The share of a core that it uses meanwhile.
 fn load_without_files(gate: &Gate) -> f64 {
     let limited = Command::new("prlimit")
@@ -197,7 +208,7 @@ fn h032_no_more_files() {
     let before = gate.before();
     let load = load_without_files(&gate);
     println!("without files: {:.0} % of a core", 100.0 * load);
-    assert!(load < 0.5, "{load}");
+    assert!(load < IDLE_LOAD, "{load}");
     let released = Instant::now();
     wait_for("it serves again", || {
         try_get_from("127.0.0.1", gate.address, "/again", &[])
@@ -210,7 +221,7 @@ fn h032_no_more_files() {
         "timeouts = { header = 30.0 }\nwithout = [\"accept_pause\"]\n",
     );
     let load = load_without_files(&busy);
-    assert!(load > 0.5, "{load}");
+    assert!(load > IDLE_LOAD, "{load}");
 }
 
 #[test]
@@ -228,7 +239,7 @@ fn connections_that_are_kept_cost_little() {
     #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
     let each = gate.rss_kib().saturating_sub(rss) as f64 / 1000.0;
     println!("a connection that is kept: {each:.1} KiB");
-    assert!(each <= 32.0, "{each} KiB");
+    assert!(each <= 36.0, "{each} KiB");
     drop(clients);
     gate.check_after(&before);
 }

@@ -50,7 +50,7 @@ pub struct Settings {
     pub clearance_hours: u16,
     /// What a clearance is bound to.
     pub binding: Binding,
-    /// Answered challenges that are remembered, at 40 bytes each. When there are more the time to answer shortens.
+    /// Answered challenges that are remembered, at about 45 bytes each. When there are more the time to answer shortens.
     pub spent_max: usize,
 }
 
@@ -149,7 +149,7 @@ impl Challenger {
         now: Moment,
     ) -> Puzzle {
         let keys = self.keys();
-        let (asker, set_cookie) = match self.asker(&keys, visitor, cookies) {
+        let (asker, set_cookie) = match self.asker(&keys, visitor, cookies, None) {
             Some(asker) => (asker, None),
             None => self.new_asker(&keys, visitor, now),
         };
@@ -203,7 +203,7 @@ impl Challenger {
             Defence::Expiry,
             Refusal::Early,
         )?;
-        let asker = self.asker(&keys, visitor, cookies);
+        let asker = self.asker(&keys, visitor, cookies, Some(token.asker));
         refuse_if(asker.is_none(), Defence::Asker, Refusal::NoCookie)?;
         refuse_if(
             asker != Some(token.asker),
@@ -215,9 +215,11 @@ impl Challenger {
         let is_done = work::is_done(token.id, token.bits, &answer.found);
         refuse_if(!is_done, Defence::Difficulty, Refusal::TooEasy)?;
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = spent.spend(token.id, expires_ms, now.steady_ms);
+        let first_time = spent.spend(token.id, expires_ms, now.steady_ms);
         drop(spent);
-        refuse_if(!is_first, Defence::SingleUse, Refusal::Spent)?;
+        if self.guards.has(Defence::SingleUse) {
+            first_time?;
+        }
         Ok(self.clear(&keys, visitor, token.return_to, now))
     }
 
@@ -278,28 +280,24 @@ impl Challenger {
         }
     }
 
-    /// Hash of the asker's cookie that a browser sent.
+    /// Hash of the asker's cookie that a browser sent: the wanted one if it is there, else the first that is genuine. On
+    /// plain http a sibling site can put one of its own before it.
     fn asker<'a>(
         &self,
         keys: &Keys,
         visitor: &Visitor<'_>,
         cookies: impl IntoIterator<Item = &'a [u8]>,
+        wanted: Option<[u8; 16]>,
     ) -> Option<[u8; 16]> {
-        let mut values =
-            cookies::named(cookies, cookies::asker_name(visitor)).take(cookies::TRIED_MAX);
-        values.find_map(|text| {
-            let mut bytes = [0; ASKER_BYTES + 2];
-            if text.len() != (ASKER_BYTES * 4).div_ceil(3) {
-                return None;
+        let values = cookies::named(cookies, cookies::asker_name(visitor)).take(cookies::TRIED_MAX);
+        let mut first = None;
+        for asker in values.filter_map(|text| open_asker(text, keys, visitor)) {
+            if wanted.is_none_or(|wanted| wanted == asker) {
+                return Some(asker);
             }
-            URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
-            let (head, rest) = bytes.split_first_chunk::<ASKER_HEAD_BYTES>()?;
-            let signature = rest.first_chunk::<MAC_BYTES>()?;
-            let message = [&head[..], visitor.site.as_bytes()];
-            let is_genuine = head[0] == ASKER_VERSION
-                && keys.is_genuine(head[1], Purpose::Asker, message, signature);
-            is_genuine.then(|| half(Sha256::digest(head).into()))
-        })
+            first.get_or_insert(asker);
+        }
+        first
     }
 
     fn new_asker(
@@ -335,6 +333,21 @@ impl Challenger {
     pub(super) fn spent_len(&self) -> usize {
         self.spent.lock().unwrap().len()
     }
+}
+
+/// Hash of one asker's cookie, if we signed it for this site.
+fn open_asker(text: &[u8], keys: &Keys, visitor: &Visitor<'_>) -> Option<[u8; 16]> {
+    let mut bytes = [0; ASKER_BYTES + 2];
+    if text.len() != (ASKER_BYTES * 4).div_ceil(3) {
+        return None;
+    }
+    URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
+    let (head, rest) = bytes.split_first_chunk::<ASKER_HEAD_BYTES>()?;
+    let signature = rest.first_chunk::<MAC_BYTES>()?;
+    let message = [&head[..], visitor.site.as_bytes()];
+    let is_genuine =
+        head[0] == ASKER_VERSION && keys.is_genuine(head[1], Purpose::Asker, message, signature);
+    is_genuine.then(|| half(Sha256::digest(head).into()))
 }
 
 /// Half of a hash is enough to tell visitors apart.

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use super::answer::Refusal;
+
 /// Answered challenges that have not expired, at most so many.
 #[derive(Debug)]
 pub(super) struct Spent {
@@ -22,15 +24,21 @@ impl Spent {
         }
     }
 
-    /// Takes note of an answer; false where it was given before or may have been.
-    pub(super) fn spend(&mut self, id: u128, expires_ms: u64, now_ms: u64) -> bool {
+    /// Takes note of an answer, unless it was given before or may have been.
+    pub(super) fn spend(&mut self, id: u128, expires_ms: u64, now_ms: u64) -> Result<(), Refusal> {
         while let Some(&(first_ms, _)) = self.entries.first()
             && (first_ms <= now_ms || self.entries.len() >= self.entries_max)
         {
             self.entries.pop_first();
             self.floor_ms = self.floor_ms.max(first_ms);
         }
-        expires_ms > self.floor_ms && self.entries.insert((expires_ms, id))
+        if expires_ms <= self.floor_ms {
+            return Err(Refusal::Expired);
+        }
+        match self.entries.insert((expires_ms, id)) {
+            true => Ok(()),
+            false => Err(Refusal::Spent),
+        }
     }
 
     #[cfg(test)]
@@ -51,18 +59,15 @@ mod tests {
     fn a_full_set_shortens_the_window_instead_of_forgetting() {
         let mut spent = Spent::new(3);
         for id in 0..4 {
-            assert!(spent.spend(id, 100 + id as u64, 0));
+            spent.spend(id, 100 + id as u64, 0).unwrap();
         }
         assert_eq!(spent.len(), 3);
-        assert!(
-            !spent.spend(0, 100, 0),
-            "it left the set, and its window with it"
-        );
-        assert!(
-            !spent.spend(9, 100, 0),
-            "another one of the same age may have been spent"
-        );
-        assert!(spent.spend(10, 200, 0));
+        assert_eq!(spent.spend(3, 103, 0), Err(Refusal::Spent));
+        // It left the set, and its window with it.
+        assert_eq!(spent.spend(0, 100, 0), Err(Refusal::Expired));
+        // Another one of the same age may have been spent.
+        assert_eq!(spent.spend(9, 100, 0), Err(Refusal::Expired));
+        spent.spend(10, 200, 0).unwrap();
     }
 
     proptest! {
@@ -74,7 +79,7 @@ mod tests {
             let (mut spent, mut accepted) = (Spent::new(max), HashSet::new());
             for (id, now_ms) in steps {
                 // A challenge has one expiry, so it is part of its number here.
-                if spent.spend(id, 5 + 3 * id as u64, now_ms) {
+                if spent.spend(id, 5 + 3 * id as u64, now_ms).is_ok() {
                     prop_assert!(accepted.insert(id));
                 }
                 prop_assert!(spent.len() <= max);

@@ -1,0 +1,156 @@
+//! Running it: the check command, the examples, metrics, restarts and crashes.
+
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::process::Output;
+
+use crate::harness::Gate;
+use crate::harness::Origin;
+use crate::harness::get;
+use crate::harness::wait_for;
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/gate")
+}
+
+fn check(file: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+        .args(["check", "--config"])
+        .arg(file)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn check_tells_every_error_with_its_line_and_binds_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gate.toml");
+    let bad = "[gate]\nmode = \"enforce\"\nprefix = \"x\"\ntrusted_proxies = [\"0.0.0.0/0\"]\n\n[[gate.listen]]\naddress = \"nowhere\"\n\n[[gate.listen]]\naddress = \"127.0.0.1:1\"\ncertificate = \"a.pem\"\n\n[[gate.site]]\nhosts = [\"a b\"]\nupstream = \"https://site\"\n\n[[gate.rule]]\npath = \"x\"\naction = \"block\"\n\n[policy]\nk1 = 9\nk2 = 3\n";
+    fs::write(&file, bad).unwrap();
+    let output = check(&file);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    for expected in [
+        "line 3: prefix = 'x'",
+        "line 4: 0.0.0.0/0 would trust everybody",
+        "line 7: 'nowhere' is no ADDRESS:PORT",
+        "line 9: [[gate.listen]]: certificate and key belong together",
+        "line 14: 'a b' is no host name",
+        "line 15: https://site",
+        "line 17: [[gate.rule]]: path = 'x' must begin with '/'",
+        "line 21: [policy]: k1 = 9 must not be above k2 = 3",
+    ] {
+        assert!(said.contains(expected), "{expected} is not in:\n{said}");
+    }
+    for (text, expected) in [
+        ("[gate]\nmod = 1\n", "line 2: unknown field `mod`"),
+        ("[gate\n", "line 1"),
+        ("", "there is no [gate] part"),
+        ("[gate]\n", "no listener"),
+        ("[gate]\nwithout = [\"nonsense\"]\n", "there is no defence"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let output = check(&file);
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            output.status.code() == Some(1) && said.contains(expected),
+            "{text}: {said}"
+        );
+    }
+}
+
+#[test]
+fn the_example_settings_are_sound() {
+    let output = check(&examples().join("gate.toml"));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+}
+
+#[test]
+fn the_dashboard_asks_for_metrics_that_exist() {
+    let origin = Origin::start();
+    let gate = Gate::start(&origin);
+    let text = get(gate.admin, "/metrics", &[]).text();
+    let dashboard: serde_json::Value =
+        serde_json::from_slice(&fs::read(examples().join("grafana.json")).unwrap()).unwrap();
+    let mut asked = 0;
+    for panel in dashboard["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().unwrap() {
+            let expression = target["expr"].as_str().unwrap();
+            let from = expression.find("cattlegrid_").unwrap();
+            let name: String = expression[from..]
+                .chars()
+                .take_while(|letter| letter.is_ascii_alphanumeric() || *letter == '_')
+                .collect();
+            // A family without labels yet shows only its help.
+            let bare = name.trim_end_matches("_total").trim_end_matches("_bucket");
+            assert!(
+                text.contains(&format!("# HELP {bare} ")),
+                "{name} is not in:\n{text}"
+            );
+            asked += 1;
+        }
+    }
+    assert!(asked > 10);
+}
+
+#[test]
+fn the_unit_file_is_sound() {
+    let unit = examples().join("cattlegrid.service");
+    let Ok(output) = Command::new("systemd-analyze")
+        .arg("verify")
+        .arg(&unit)
+        .output()
+    else {
+        println!("SKIPPED: 1 check, there is no systemd-analyze here");
+        return;
+    };
+    // It may lack the program itself, which is not installed here.
+    let said = String::from_utf8(output.stderr).unwrap();
+    let bad: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("cattlegrid.service") && !line.contains("is not executable"))
+        .collect();
+    assert!(bad.is_empty(), "{bad:?}");
+}
+
+/// Pages that pass from a fresh address before the first challenge.
+fn free_pages(gate: &Gate, start: u32) -> u32 {
+    (start..start + 40)
+        .take_while(|page| get(gate.address, &format!("/page{page}"), &[]).status == 200)
+        .count() as u32
+}
+
+#[test]
+fn what_was_counted_survives_a_restart_and_a_crash() {
+    let origin = Origin::start();
+    let gate = Gate::start(&origin);
+    for page in 0..12 {
+        assert_eq!(get(gate.address, &format!("/page{page}"), &[]).status, 200);
+    }
+    let gate = gate.restart();
+    for page in 0..5 {
+        assert_eq!(get(gate.address, &format!("/page{page}"), &[]).status, 200);
+    }
+    wait_for("the last line is in the log", || gate.log().len() >= 17);
+    // No time to save anything: what was counted since is in the log.
+    let gate = gate.crash();
+    assert_eq!(free_pages(&gate, 100), 3);
+}
+
+#[test]
+fn nothing_of_the_owners_listener_is_public() {
+    let origin = Origin::start();
+    let gate = Gate::start(&origin);
+    for path in ["/metrics", "/healthz"] {
+        let answer = get(gate.address, path, &[("User-Agent", "kube-probe/1.30")]);
+        assert_eq!(answer.text(), format!("you asked for {path}"));
+    }
+    assert_eq!(get(gate.admin, "/", &[]).status, 404);
+    assert_eq!(get(gate.admin, "/healthz", &[]).text(), "ok\n");
+}

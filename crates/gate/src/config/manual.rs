@@ -1,0 +1,106 @@
+//! The documented defaults of the `[gate]` part.
+
+/// The documented defaults, as a part of the settings file. What has no default is shown behind `#`.
+pub(super) const MANUAL: &str = r##"
+# The gate ('cattlegrid gate', docs/gate.md). Other commands pass over this part.
+[gate]
+# shadow: everything passes, and the log says what would have happened. enforce: decisions are carried out.
+mode = "shadow"
+# Folder of the knowledge base (kb.sqlite), the signing keys, the counters and, unless 'log' says otherwise, the access log.
+state = "/var/lib/cattlegrid"
+# The access log, JSON lines that 'analyze' reads. SIGUSR1 opens it anew after a rotation.
+# log = "/var/log/cattlegrid/access.log"
+# Address of /metrics and /healthz; "off" for none. Do not make it public.
+admin = "127.0.0.1:9180"
+# Threads that serve; 0 for one per core.
+workers = 0
+# Folder of the gate's own pages on every site.
+prefix = "/.cattlegrid/"
+# How people who were stopped by mistake can reach you; shown on the pages.
+contact = ""
+# Whose word about a client's address (X-Forwarded-For, Forwarded, a PROXY header) is taken: addresses, networks, and "unix" for
+# whoever connects through a socket file. Without any, such headers are ignored.
+trusted_proxies = []
+# Only where nobody but your own proxies can reach the gate: believe everybody.
+trust_everybody = false
+# Sources that are counted (56 bytes each, taken at the start), and sources that are profiled (up to 2 KiB each).
+sources_max = 1000000
+profiles_max = 200000
+# How often sources are judged, and verdicts written to the knowledge base.
+judge_minutes = 30.0
+# Connections of clients at one time.
+connections_max = 8192
+# Let robots.txt, /.well-known/, favicons and feeds pass, whoever asks.
+default_rules = true
+
+# Seconds after which the gate stops waiting.
+[gate.timeouts]
+# A whole request head from its first byte; TLS.
+header = 10.0
+# The next request on a connection that is kept.
+idle = 60.0
+# The next bytes of a body, from either side.
+body = 30.0
+# A client that does not take its answer.
+write = 30.0
+# A connection to the site, and the beginning of its answer.
+connect = 2.0
+answer = 30.0
+# Silence on a websocket.
+websocket = 900.0
+# Requests under way when the gate stops.
+stop = 20.0
+
+[gate.challenge]
+# How long a challenge can be answered.
+seconds = 300
+# Work of a first challenge in bits; each bit doubles it. It rises with the pages a source has asked for.
+bits = 15
+# What a clearance is tied to beside the site: "agent" (the browser, which may change networks; its pages are counted together), or
+# "network" (the browser and its /24 or /48 network).
+binding = "agent"
+
+# [[gate.listen]]
+# address = "0.0.0.0:8080"          # or "[::]:8080", or "unix:/run/cattlegrid/gate.sock"
+# role = "proxy"                    # or "forward_auth", or "envoy"
+# certificate = "/etc/ssl/site.pem" # TLS, with key
+# key = "/etc/ssl/site.key"
+# proxy_protocol = false            # a balancer puts a PROXY header before each connection
+
+# [[gate.site]]
+# hosts = ["www.example.org", "example.org"]   # or ["*"] for all others
+# upstream = "http://127.0.0.1:8081"           # or "unix:/run/site.sock"
+
+# Rules are looked through in order; the first whose conditions all hold decides: pass, throttle, challenge or block.
+# [[gate.rule]]
+# path = "/api/*"                   # exactly this path, or with * at the end all that begin so
+# pattern = "^/private/"            # a pattern in the path, without the query
+# methods = ["GET", "HEAD"]
+# agent = "(?i)examplebot"          # a pattern in the user agent; "^$" for none
+# networks = ["192.0.2.0/24"]
+# header = { name = "X-Role", value = "admin" }
+# action = "block"
+"##;
+
+#[cfg(test)]
+mod tests {
+    use super::super::Setup;
+    use super::*;
+
+    #[test]
+    fn the_manual_holds_the_defaults() {
+        let needed = "\n[[gate.listen]]\naddress = \"127.0.0.1:8080\"\n[[gate.site]]\nhosts = [\"*\"]\nupstream = \"http://127.0.0.1:8081\"\n";
+        let shown = Setup::parse(&format!("{MANUAL}{needed}")).unwrap();
+        let defaults = Setup::parse(&format!("[gate]\n{needed}")).unwrap();
+        assert_eq!(format!("{shown:?}"), format!("{defaults:?}"));
+        // What is commented out is sound, too.
+        let all: String = MANUAL
+            .lines()
+            .filter(|line| {
+                !line.starts_with("# ") || line.contains(" = ") || line.starts_with("# [[")
+            })
+            .map(|line| format!("{}\n", line.strip_prefix("# ").unwrap_or(line)))
+            .collect();
+        Setup::parse(&all).unwrap();
+    }
+}
