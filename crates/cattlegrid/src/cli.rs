@@ -53,6 +53,15 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
         config: PathBuf,
     },
+    /// Draw a new key with which the gate signs challenges and clearances. The gate takes it at its next reload (SIGHUP)
+    RotateKeys {
+        /// The settings file, with a [gate] part
+        #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
+        config: PathBuf,
+        /// The old key has leaked: drop all old keys at once. Every visitor then meets one challenge more
+        #[arg(long)]
+        leaked: bool,
+    },
     /// The operators of well-known robots, and the networks they publish
     Lists {
         #[command(subcommand)]

@@ -63,6 +63,28 @@ pub(crate) fn run(config: &Path) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Draws a new signing key. What the old one has signed stays good for as long as it was given, unless the old one has leaked.
+pub(crate) fn rotate_keys(config: &Path, has_leaked: bool) -> anyhow::Result<ExitCode> {
+    let Loaded { setup, settings } = match load(config) {
+        Ok(loaded) => loaded,
+        Err(errors) => bail!(all(config, &errors)),
+    };
+    // The cookie that tells which browser was asked lives for a day.
+    let hours = settings.limits.clearance_hours.max(24);
+    let grace_seconds = if has_leaked {
+        0
+    } else {
+        3600 * u64::from(hours)
+    };
+    let fingerprint =
+        cattlegrid_gate::rotate_keys(&setup.state, grace_seconds).map_err(anyhow::Error::msg)?;
+    writeln!(
+        io::stdout(),
+        "new signing key {fingerprint}; the gate takes it at its next reload: send it SIGHUP"
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
 fn all(config: &Path, errors: &[String]) -> String {
     let lines: String = errors
         .iter()

@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         cli::Command::Kb(arguments) => kb::run(&arguments),
         cli::Command::Gate { config } => gate::run(&config),
         cli::Command::Check { config } => gate::check(&config),
+        cli::Command::RotateKeys { config, leaked } => gate::rotate_keys(&config, leaked),
         cli::Command::Lists { command } => match command {
             cli::ListsCommand::Update { from, lists } => lists::update(&from, lists),
             cli::ListsCommand::Show { lists } => lists::show(lists),

@@ -26,9 +26,9 @@ impl Proxies {
         let mut trusted = JointPrefixSet::new();
         for text in networks {
             let network = network(text)?;
-            if network.prefix_len() == 0 {
+            if network.prefix_len() < prefix_min(network) {
                 return Err(format!(
-                    "{text} would trust everybody, so that any client could name any address as its own; name your proxies"
+                    "{text} would trust everybody or nearly so, and a client could name any address as its own; name your proxies"
                 ));
             }
             trusted.insert(network);
@@ -70,7 +70,9 @@ impl Proxies {
     /// written by somebody who is no proxy of ours: nothing before it is believed.
     pub fn nearest_stranger<'a>(&self, chain: &'a [u8]) -> Option<(&'a [u8], IpAddr)> {
         let mut nearest = None;
-        for hop in chain.rsplit(|byte| *byte == b',').take(HOPS_MAX) {
+        let hops = chain.rsplit(|byte| *byte == b',').take(HOPS_MAX);
+        // Empty elements of a list mean nothing (RFC 9110, 5.6.1.2).
+        for hop in hops.filter(|hop| !hop.trim_ascii().is_empty()) {
             let Some(address) = address(hop) else {
                 return nearest;
             };
@@ -80,6 +82,14 @@ impl Proxies {
             }
         }
         nearest
+    }
+}
+
+/// The largest networks of one's own are 10.0.0.0/8 and fc00::/7; two halves of all addresses are everybody, too.
+fn prefix_min(network: IpNet) -> u8 {
+    match network {
+        IpNet::V4(_) => 8,
+        IpNet::V6(_) => 7,
     }
 }
 

@@ -14,8 +14,11 @@ use std::time::Duration;
 use http_body::Body as _;
 use http_body::Frame;
 use http_body::SizeHint;
+use hyper::HeaderMap;
 use hyper::body::Bytes;
 use hyper::body::Incoming;
+use hyper::header::HeaderName;
+use hyper::header::HeaderValue;
 use tokio::time::Sleep;
 
 use crate::activity::Stream;
@@ -33,6 +36,8 @@ pub(crate) type BodyFault = Box<dyn Error + Send + Sync>;
 pub(crate) enum Body {
     Empty,
     Full(Bytes),
+    /// The message of a gRPC answer, and then that it is all.
+    Rpc(Option<Bytes>),
     Site(Box<SiteBody>),
     /// Of an answer over HTTP/2.
     Watched(Box<Watched>),
@@ -155,11 +160,19 @@ impl http_body::Body for Body {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
-        match self.get_mut() {
+        let body = self.get_mut();
+        match body {
             Body::Empty => Poll::Ready(None),
-            body @ Body::Full(_) => match std::mem::replace(body, Body::Empty) {
+            Body::Full(_) => match std::mem::replace(body, Body::Empty) {
                 Body::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
                 _ => Poll::Ready(None),
+            },
+            Body::Rpc(message) => match message.take() {
+                Some(message) => Poll::Ready(Some(Ok(Frame::data(message)))),
+                None => {
+                    *body = Body::Empty;
+                    Poll::Ready(Some(Ok(Frame::trailers(done()))))
+                }
             },
             Body::Site(site) => site.poll_frame(context),
             Body::Watched(watched) => watched.poll_frame(context),
@@ -170,6 +183,7 @@ impl http_body::Body for Body {
         match self {
             Body::Empty => true,
             Body::Full(bytes) => bytes.is_empty(),
+            Body::Rpc(_) => false,
             Body::Site(site) => site.incoming.is_end_stream(),
             Body::Watched(watched) => watched.body.is_end_stream(),
         }
@@ -179,10 +193,19 @@ impl http_body::Body for Body {
         match self {
             Body::Empty => SizeHint::with_exact(0),
             Body::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Body::Rpc(_) => SizeHint::default(),
             Body::Site(site) => site.incoming.size_hint(),
             Body::Watched(watched) => watched.body.size_hint(),
         }
     }
+}
+
+/// What ends a gRPC answer that is whole.
+fn done() -> HeaderMap {
+    HeaderMap::from_iter([(
+        HeaderName::from_static("grpc-status"),
+        HeaderValue::from_static("0"),
+    )])
 }
 
 /// How an upload goes, told to the one who waits for the site's answer.

@@ -16,6 +16,7 @@ use toml::Spanned;
 #[cfg(debug_assertions)]
 use crate::defence::Defence;
 use crate::defence::Defences;
+use crate::forward_auth;
 use crate::rules::RuleOptions;
 use crate::rules::Rules;
 use crate::trust::Peer;
@@ -549,11 +550,12 @@ fn checked_prefix(given: &Spanned<String>, errors: &mut Errors<'_>) -> String {
         && prefix.bytes().all(is_plain)
         && !prefix.contains("//")
         && !prefix.contains("/../")
-        && !prefix.contains("/./");
+        && !prefix.contains("/./")
+        && !prefix.starts_with(forward_auth::QUESTIONS);
     if !is_sound {
         errors.at(
             given.span().start,
-            format!("prefix = '{prefix}' must be a folder of the site that nothing else uses, like /.cattlegrid/"),
+            format!("prefix = '{prefix}' must be a folder of the site that nothing else uses, like /.cattlegrid/ (and not /auth, where servers ask)"),
         );
     }
     prefix.clone()

@@ -50,10 +50,22 @@ pub enum Defence {
     ClearanceBinding,
     /// Bodies that end too early are passed on as broken.
     BrokenBody,
+    /// Only what the gate signed is read from a challenge.
+    Signature,
+    /// A challenge from before a restart is void.
+    Restart,
+    /// A challenge is good for some minutes.
+    Expiry,
+    /// A clearance ends.
+    ClearanceExpiry,
+    /// Who reads an answer is looked at: no page comes where a program asks.
+    Reader,
+    /// What turns out to be a page counts as one.
+    PagesByAnswer,
 }
 
 #[cfg(debug_assertions)]
-const NAMES: [(&str, Defence); 23] = [
+const NAMES: [(&str, Defence); 29] = [
     ("framing", Defence::Framing),
     ("host", Defence::Host),
     ("spoofed_headers", Defence::SpoofedHeaders),
@@ -77,13 +89,19 @@ const NAMES: [(&str, Defence); 23] = [
     ("host_spelling", Defence::HostSpelling),
     ("clearance_binding", Defence::ClearanceBinding),
     ("broken_body", Defence::BrokenBody),
+    ("signature", Defence::Signature),
+    ("restart", Defence::Restart),
+    ("expiry", Defence::Expiry),
+    ("clearance_expiry", Defence::ClearanceExpiry),
+    ("reader", Defence::Reader),
+    ("pages_by_answer", Defence::PagesByAnswer),
 ];
 
 /// Which defences are on.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Defences {
     #[cfg(debug_assertions)]
-    off: u32,
+    off: u64,
 }
 
 impl Defences {

@@ -1,7 +1,11 @@
 //! Another web server asks about each request: it passes, must be challenged, or is blocked.
 //!
-//! nginx (`auth_request`) and HAProxy tell the request in `X-Original-*`, Caddy and Traefik in `X-Forwarded-*`, Envoy repeats it below a
-//! prefix. All of it is believed of a trusted peer alone, and what is missing is never guessed.
+//! The path of a question says who asks, and so in which headers the request is told: nothing that a client sends can change that.
+//! Clients cannot ask at all, for of their requests only those below the gate's own prefix are led here. What is told is believed of a
+//! trusted peer alone, and what is missing is never guessed.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
 
 use cattlegrid_core::policy::Decision;
 use hyper::HeaderMap;
@@ -12,9 +16,12 @@ use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::header::HeaderName;
 use hyper::header::HeaderValue;
+use hyper::header::RETRY_AFTER;
 
 use crate::body::Body;
+use crate::config::Role;
 use crate::defence::Defence;
+use crate::envoy;
 use crate::gate::Facts;
 use crate::gate::Live;
 use crate::host;
@@ -22,29 +29,70 @@ use crate::log::Target;
 use crate::own;
 use crate::serve;
 use crate::serve::Connection;
+use crate::trust::X_FORWARDED_FOR;
+
+/// All questions lie below it.
+pub(crate) const QUESTIONS: &str = "/auth";
+/// Envoy repeats the request's own path behind this one.
+const ENVOY: &str = "/auth/envoy";
 
 /// What was decided, for the server that asks.
-const X_DECISION: HeaderName = HeaderName::from_static("x-cattlegrid-decision");
-/// The page is wanted that was decided on before: nothing is counted.
+pub(crate) const X_DECISION: HeaderName = HeaderName::from_static("x-cattlegrid-decision");
+/// What was decided before, by a server that now wants the page to show.
 const X_SHOW: HeaderName = HeaderName::from_static("x-cattlegrid-show");
 
-/// A request as the asking server tells it.
-#[derive(Debug)]
-struct Told {
-    method: Method,
-    host: String,
-    target: String,
-    dialect: Dialect,
+/// The status in the log of what passed: how the site answers, its own server knows.
+const PASSED_ON: u16 = 100;
+
+/// What the asking server does with an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// All of it goes to the client.
+    Whole,
+    /// nginx takes a status from it, which must be 2xx, 401 or 403.
+    Bare,
+    /// nginx fetches the page for what was decided just now. Nothing is counted or written down again.
+    Shown,
 }
 
-/// Who asks: answers differ in the statuses that a server understands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Dialect {
-    /// `auth_request` knows 2xx, 401 and 403 alone.
-    Nginx,
-    /// Any status goes to the client as it is.
-    Whole,
+/// Headers in which a server tells the request.
+struct Names {
+    uri: &'static str,
+    method: &'static str,
+    host: &'static str,
 }
+
+const FORWARDED: Names = Names {
+    uri: "X-Forwarded-Uri",
+    method: "X-Forwarded-Method",
+    host: "X-Forwarded-Host",
+};
+const ORIGINAL: Names = Names {
+    uri: "X-Original-URI",
+    method: "X-Original-Method",
+    host: "X-Original-Host",
+};
+
+/// A request as the asking server tells it.
+struct Told<'a> {
+    method: Method,
+    host: Cow<'a, str>,
+    target: &'a str,
+}
+
+/// What makes a question one that cannot be answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fault {
+    /// The header or field.
+    pub(crate) header: &'static str,
+    /// What is wrong with it.
+    pub(crate) what: &'static str,
+}
+
+const NO_QUESTION: Fault = Fault {
+    header: "the path",
+    what: "is no question: ask at /auth or /auth/nginx, or at /auth/envoy with role = \"envoy\", as the examples do",
+};
 
 /// Answers a question, or a request for one of the gate's own pages.
 pub(crate) async fn answer(
@@ -54,41 +102,131 @@ pub(crate) async fn answer(
     host: String,
 ) -> Response<Body> {
     if !live.setup.trust.trusts(connection.peer) && live.setup.defences.has(Defence::Trust) {
+        tracing::warn!(peer = ?connection.peer, "somebody asks who is none of trusted_proxies");
+        count_refused(connection, "untrusted");
         return serve::plain(
             StatusCode::FORBIDDEN,
             "this server may not ask: it is none of trusted_proxies\n",
         );
     }
     let path = request.uri().path();
-    let name = path
-        .strip_prefix(live.setup.prefix.as_str())
-        .map(str::to_owned);
-    let told = match &name {
-        Some(name) if name == "auth" => told_by_headers(request.headers(), live),
-        Some(name) if name.starts_with("envoy/") => {
-            told_by_path(&request, &host, live.setup.prefix.len() + "envoy".len())
-        }
-        Some(name) => return own_page(connection, live, request, &host, name).await,
-        None if request.headers().contains_key(X_SHOW) => told_by_path(&request, &host, 0),
-        None => Err("a question: ask below the prefix, as the examples do"),
-    };
-    match told {
-        Ok(told) => decide(connection, live, &request, &told),
-        Err(missing) => {
-            tracing::warn!(missing, "a question cannot be answered");
-            connection
-                .worker
-                .gate
-                .metrics
-                .refused
-                .get_or_create(&[("reason", "question")])
-                .inc();
-            serve::plain(
-                StatusCode::FORBIDDEN,
-                "this question lacks what it asks about: see the gate's log\n",
-            )
-        }
+    if let Some(name) = path.strip_prefix(live.setup.prefix.as_str()) {
+        let name = name.to_owned();
+        return own_page(connection, live, request, &host, &name).await;
     }
+    if connection.role == Role::Envoy && path == envoy::CHECK {
+        return envoy::check(connection, live, request).await;
+    }
+    let headers = request.headers();
+    let (told, dialect) = match path {
+        "/auth" => (told_by_headers(headers, &FORWARDED, live), Dialect::Whole),
+        "/auth/nginx" => (told_by_headers(headers, &ORIGINAL, live), Dialect::Bare),
+        "/auth/show" => (told_by_headers(headers, &ORIGINAL, live), Dialect::Shown),
+        // Where no Envoy asks, a server may pass on what begins like its question but leads to the prefix in another spelling.
+        _ if connection.role == Role::Envoy => (told_by_path(&request, &host), Dialect::Whole),
+        _ => (Err(NO_QUESTION), Dialect::Whole),
+    };
+    let decided = told.and_then(|told| {
+        let facts = Facts {
+            client: client(connection, live, headers)?,
+            host: &told.host,
+            method: &told.method,
+            target: told.target,
+            headers,
+            is_secure: serve::says_https(headers),
+            is_counted: dialect != Dialect::Shown,
+        };
+        Ok(decide(connection, live, &facts, dialect))
+    });
+    decided.unwrap_or_else(|fault| refuse(connection, fault))
+}
+
+/// Decides about a request that was told, and writes it down.
+pub(crate) fn decide(
+    connection: &Connection,
+    live: &Live,
+    facts: &Facts<'_>,
+    dialect: Dialect,
+) -> Response<Body> {
+    // Nobody could solve a challenge if its parts were kept from him. Only what the gate itself answers passes so: the site's server
+    // may find another page behind a path that merely begins alike, like `/.cattlegrid/../page`.
+    let own = facts.path().strip_prefix(live.setup.prefix.as_str());
+    if own.is_some_and(own::has) {
+        return with_decision(Response::new(Body::Empty), Decision::Pass);
+    }
+    let judged = connection.worker.gate.judge(live, facts);
+    let response = match (judged.done, dialect) {
+        (Decision::Pass, Dialect::Shown) => nothing_to_show(facts.headers),
+        (Decision::Pass, _) => Response::new(Body::Empty),
+        (done, Dialect::Bare) => bare(done),
+        _ => serve::contain(connection, live, facts, &judged),
+    };
+    if dialect != Dialect::Shown {
+        let target = Target::Text(facts.target.to_owned());
+        let mut entry = serve::entry(connection, live, facts, target);
+        serve::note(&mut entry, &judged);
+        entry.status = match (judged.done, dialect) {
+            (Decision::Pass, _) => PASSED_ON,
+            // The client sees another status than nginx does.
+            (Decision::Throttle, _) => 429,
+            (_, Dialect::Bare) => 403,
+            _ => response.status().as_u16(),
+        };
+        entry.bytes = http_body::Body::size_hint(response.body())
+            .exact()
+            .unwrap_or(0);
+        connection.worker.log(&entry);
+    }
+    with_decision(response, judged.done)
+}
+
+/// The answer to a question that cannot be answered: the request does not pass.
+pub(crate) fn refuse(connection: &Connection, fault: Fault) -> Response<Body> {
+    let Fault { header, what } = fault;
+    tracing::warn!("a question of the web server cannot be answered: {header} {what}");
+    count_refused(connection, "question");
+    serve::plain(
+        StatusCode::FORBIDDEN,
+        "this question does not tell what it asks about: see the gate's messages\n",
+    )
+}
+
+fn count_refused(connection: &Connection, reason: &'static str) {
+    let metrics = &connection.worker.gate.metrics;
+    metrics.refused.get_or_create(&[("reason", reason)]).inc();
+}
+
+fn with_decision(mut response: Response<Body>, decision: Decision) -> Response<Body> {
+    let name = HeaderValue::from_static(decision.name());
+    response.headers_mut().insert(X_DECISION, name);
+    response
+}
+
+/// All that nginx looks at.
+fn bare(decision: Decision) -> Response<Body> {
+    let mut response = Response::new(Body::Empty);
+    *response.status_mut() = match decision {
+        Decision::Challenge => StatusCode::UNAUTHORIZED,
+        _ => StatusCode::FORBIDDEN,
+    };
+    response
+}
+
+/// A page is wanted for a request that passes.
+fn nothing_to_show(headers: &HeaderMap) -> Response<Body> {
+    let decided = headers.get(X_SHOW).map(HeaderValue::as_bytes);
+    let has_changed = matches!(decided, Some(b"challenge" | b"block" | b"throttle"));
+    if !has_changed {
+        // Not we have refused it: nginx shows the page for a refusal of its own, too.
+        return serve::plain(StatusCode::FORBIDDEN, "this page is not for you\n");
+    }
+    let mut response = serve::plain(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "please load this page once more\n",
+    );
+    let soon = HeaderValue::from_static("1");
+    response.headers_mut().insert(RETRY_AFTER, soon);
+    response
 }
 
 async fn own_page(
@@ -99,153 +237,114 @@ async fn own_page(
     name: &str,
 ) -> Response<Body> {
     let headers = request.headers();
-    let host = named_host(headers, "x-forwarded-host").unwrap_or_else(|| host.to_owned());
+    let client = match client(connection, live, headers) {
+        Ok(client) => client,
+        Err(fault) => return refuse(connection, fault),
+    };
     let facts = Facts {
-        client: live.setup.client(connection.peer, headers),
-        host: &host,
+        client,
+        host,
         method: request.method(),
         target: request.uri().path(),
         headers,
-        is_secure: connection.is_tls || serve::says_https(headers),
+        is_secure: serve::says_https(headers),
         is_counted: false,
     };
     let entry = serve::entry(connection, live, &facts, Target::Uri(request.uri().clone()));
     let asking = own::Asking {
-        host: &host,
-        client: facts.client,
+        host,
+        client,
         is_secure: facts.is_secure,
     };
     own::answer(connection, live, request, asking, name, entry).await
 }
 
-fn decide(
+/// The client, whom the asking server must name: its own address would make all its visitors one.
+fn client(
     connection: &Connection,
     live: &Live,
-    request: &Request<Incoming>,
-    told: &Told,
-) -> Response<Body> {
-    let headers = request.headers();
-    let is_shown = headers.contains_key(X_SHOW);
-    let facts = Facts {
-        client: live.setup.client(connection.peer, headers),
-        host: &told.host,
-        method: &told.method,
-        target: &told.target,
-        headers,
-        is_secure: connection.is_tls || serve::says_https(headers),
-        is_counted: !is_shown,
-    };
-    let path = facts.path();
-    let is_own = path.starts_with(live.setup.prefix.as_str());
-    let mut entry = serve::entry(connection, live, &facts, Target::Text(told.target.clone()));
-    let mut judged = connection.worker.gate.judge(live, &facts);
-    if is_own {
-        // The gate's own pages must be reachable, or nobody could solve a challenge.
-        judged.done = Decision::Pass;
-    }
-    serve::note(&mut entry, &judged);
-    let mut response = match judged.done {
-        Decision::Pass => Response::new(Body::Empty),
-        _ => serve::contain(connection, live, &facts, &judged),
-    };
-    if told.dialect == Dialect::Nginx
-        && response.status() == StatusCode::TOO_MANY_REQUESTS
-        && !is_shown
-    {
-        *response.status_mut() = StatusCode::FORBIDDEN;
-    }
-    response
-        .headers_mut()
-        .insert(X_DECISION, HeaderValue::from_static(judged.done.name()));
-    match is_shown || is_own {
-        true => response,
-        false => {
-            // Whether the site answers, and how, its own server knows.
-            entry.status = if judged.done == Decision::Pass {
-                200
-            } else {
-                response.status().as_u16()
-            };
-            connection.worker.log(&entry);
-            response
-        }
-    }
-}
-
-/// The request as nginx and HAProxy, or Caddy and Traefik tell it.
-fn told_by_headers(headers: &HeaderMap, live: &Live) -> Result<Told, &'static str> {
-    let is_nginx = headers.contains_key("x-original-uri");
-    let (uri, method, host, dialect) = match is_nginx {
-        true => (
-            "x-original-uri",
-            "x-original-method",
-            "x-original-host",
-            Dialect::Nginx,
-        ),
-        false => (
-            "x-forwarded-uri",
-            "x-forwarded-method",
-            "x-forwarded-host",
-            Dialect::Whole,
-        ),
-    };
-    let target = single(headers, uri).ok_or("X-Original-URI or X-Forwarded-Uri, once");
-    let method = single(headers, method).ok_or("X-Original-Method or X-Forwarded-Method, once");
-    let host = named_host(headers, host).ok_or("X-Original-Host or X-Forwarded-Host, once");
-    if !live.setup.defences.has(Defence::Missing) {
-        return Ok(Told {
-            method: method
-                .ok()
-                .and_then(|method| Method::from_bytes(method.as_bytes()).ok())
-                .unwrap_or(Method::GET),
-            host: host.unwrap_or_else(|_| "*".to_owned()),
-            target: target.unwrap_or("/").to_owned(),
-            dialect,
+    headers: &HeaderMap,
+) -> Result<Option<IpAddr>, Fault> {
+    // `Forwarded` is not read, since no server sets it: it would be the client's own word.
+    if !headers.contains_key(X_FORWARDED_FOR) && live.setup.defences.has(Defence::Missing) {
+        return Err(Fault {
+            header: "X-Forwarded-For",
+            what: "is missing",
         });
     }
-    let target = target?;
-    if !target.starts_with('/') {
-        return Err("a path in X-Original-URI or X-Forwarded-Uri: it must begin with '/'");
+    Ok(live.setup.client(connection.peer, headers))
+}
+
+/// The request as headers tell it.
+fn told_by_headers<'a>(
+    headers: &'a HeaderMap,
+    names: &Names,
+    live: &Live,
+) -> Result<Told<'a>, Fault> {
+    if !live.setup.defences.has(Defence::Missing) {
+        return Ok(guessed(headers, names));
     }
+    let method = single(headers, names.method)?;
     Ok(Told {
-        method: Method::from_bytes(method?.as_bytes()).map_err(|_| "a method")?,
-        host: host?,
-        target: target.to_owned(),
-        dialect,
+        method: Method::from_bytes(method.as_bytes()).map_err(|_| Fault {
+            header: names.method,
+            what: "is no method",
+        })?,
+        host: sound_host(single(headers, names.host)?, names.host)?,
+        target: sound_target(single(headers, names.uri)?, names.uri)?,
     })
 }
 
-/// The request as its own path and method tell it.
-fn told_by_path(
-    request: &Request<Incoming>,
-    host: &str,
-    from: usize,
-) -> Result<Told, &'static str> {
-    let target = request
-        .uri()
-        .path_and_query()
-        .map_or("", |target| target.as_str());
-    let target = target
-        .get(from..)
-        .filter(|target| target.starts_with('/'))
-        .ok_or("a path behind the prefix")?;
-    let host = named_host(request.headers(), "x-forwarded-host").unwrap_or_else(|| host.to_owned());
+/// What a gate would make of a question that trusts all and guesses the rest.
+fn guessed<'a>(headers: &'a HeaderMap, names: &Names) -> Told<'a> {
+    let method = single(headers, names.method).unwrap_or("GET");
+    Told {
+        method: Method::from_bytes(method.as_bytes()).unwrap_or(Method::GET),
+        host: Cow::Borrowed(single(headers, names.host).unwrap_or("*")),
+        target: single(headers, names.uri).unwrap_or("/"),
+    }
+}
+
+/// The request as its own method, host and path tell it, as Envoy asks.
+fn told_by_path<'a>(request: &'a Request<Incoming>, host: &'a str) -> Result<Told<'a>, Fault> {
+    let asked = request.uri().path_and_query();
+    let target = asked.and_then(|asked| asked.as_str().strip_prefix(ENVOY));
     Ok(Told {
         method: request.method().clone(),
-        host,
-        target: target.to_owned(),
-        dialect: Dialect::Whole,
+        host: Cow::Borrowed(host),
+        target: sound_target(target.ok_or(NO_QUESTION)?, "the path behind /auth/envoy")?,
     })
 }
 
 /// A header that was sent exactly once.
-fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let mut values = headers.get_all(name).iter();
-    let value = values.next()?.to_str().ok()?;
-    (values.next().is_none() && !value.is_empty()).then_some(value)
+fn single<'a>(headers: &'a HeaderMap, header: &'static str) -> Result<&'a str, Fault> {
+    let fault = |what| Fault { header, what };
+    let mut values = headers.get_all(header).iter();
+    let value = values.next().ok_or(fault("is missing"))?;
+    if values.next().is_some() {
+        return Err(fault("was sent twice"));
+    }
+    std::str::from_utf8(value.as_bytes()).map_err(|_| fault("is no text"))
 }
 
-fn named_host(headers: &HeaderMap, name: &str) -> Option<String> {
-    let value = single(headers, name)?;
-    host::canonical(value.as_bytes()).map(|host| host.into_owned())
+/// A path with its query, as a request line has it.
+pub(crate) fn sound_target<'a>(text: &'a str, header: &'static str) -> Result<&'a str, Fault> {
+    let what = match text.as_bytes() {
+        [] => "is empty",
+        [b'/', ..] if !text.bytes().any(|byte| byte <= b' ' || byte == 0x7f) => return Ok(text),
+        [b'/', ..] => "is no path: it holds blanks",
+        _ => "is no path: it must begin with '/'",
+    };
+    Err(Fault { header, what })
+}
+
+/// A host's name in the one spelling.
+pub(crate) fn sound_host<'a>(text: &'a str, header: &'static str) -> Result<Cow<'a, str>, Fault> {
+    host::canonical(text.as_bytes()).ok_or(Fault {
+        header,
+        what: match text {
+            "" => "is empty",
+            _ => "is no host",
+        },
+    })
 }

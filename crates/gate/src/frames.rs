@@ -50,10 +50,9 @@ struct Counts {
 }
 
 impl Frames {
-    /// Of a connection of which so many bytes have come.
-    pub(crate) fn new(came: usize) -> Frames {
+    pub(crate) fn new() -> Frames {
         Frames {
-            left: PREFACE.saturating_sub(came),
+            left: PREFACE,
             head: [0; HEAD],
             filled: 0,
             since: Instant::now(),
@@ -132,7 +131,7 @@ mod tests {
     fn is_kept(frames: &[Vec<u8>]) -> bool {
         let bytes = [vec![b'P'; PREFACE], frames.concat()].concat();
         let walked = |size: usize| {
-            let (mut frames, now) = (Frames::new(0), Instant::now());
+            let (mut frames, now) = (Frames::new(), Instant::now());
             bytes.chunks(size).all(|chunk| frames.walk(chunk, now))
         };
         let kept = walked(bytes.len());
@@ -164,7 +163,7 @@ mod tests {
         assert!(is_kept(&vec![frame(1, 5, &[0x82; 40]); 5000]));
         assert!(is_kept(&vec![frame(0, 0, b"x"); 5000]));
         assert!(is_kept(&vec![frame(0, 1, b""); 5000]));
-        let (mut frames, now) = (Frames::new(0), Instant::now());
+        let (mut frames, now) = (Frames::new(), Instant::now());
         frames.sent(10_000 * 1024);
         let bytes = [vec![b'P'; PREFACE], frame(8, 0, &[0; 4]).repeat(20_000)].concat();
         assert!(frames.walk(&bytes, now));
@@ -172,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_new_window_begins_anew() {
-        let (mut frames, now) = (Frames::new(0), Instant::now());
+        let (mut frames, now) = (Frames::new(), Instant::now());
         assert!(frames.walk(&[b'P'; PREFACE], now));
         for second in 0..10 {
             let resets = frame(3, 0, &[0; 4]).repeat(100);

@@ -68,14 +68,19 @@ const HOP_BY_HOP: [HeaderName; 8] = [
 ];
 
 /// Headers by which the site learns what the gate knows. What a client sends under these names is taken out.
-const OURS: [&str; 9] = [
+const OURS: [&str; 14] = [
     "x-real-ip",
     "x-client-ip",
+    "x-cluster-client-ip",
+    "x-envoy-external-address",
     "cf-connecting-ip",
+    "fastly-client-ip",
     "true-client-ip",
     "forwarded",
     "x-original-uri",
     "x-original-url",
+    "x-original-host",
+    "x-original-forwarded-for",
     "x-original-method",
     "x-rewrite-url",
 ];
@@ -170,8 +175,15 @@ fn check_host<B>(request: &Request<B>, defences: &Defences) -> Result<String, Do
 
 /// The upgrade that a request asks for, if it is one we pass on.
 pub(crate) fn websocket<B>(request: &Request<B>) -> bool {
+    let headers = request.headers();
+    // What follows a head was found out by the guard before: a websocket has no body.
+    let has_body = headers.contains_key(TRANSFER_ENCODING)
+        || headers
+            .get(CONTENT_LENGTH)
+            .is_some_and(|length| length.as_bytes().iter().any(|digit| *digit != b'0'));
     request.version() == Version::HTTP_11
         && request.method() == Method::GET
+        && !has_body
         && lists(request.headers(), &CONNECTION, b"upgrade")
         && lists(request.headers(), &UPGRADE, b"websocket")
 }
@@ -186,7 +198,7 @@ pub(crate) fn lists(headers: &HeaderMap, name: &HeaderName, token: &[u8]) -> boo
 }
 
 /// Takes out what belongs to the connection, by its list and by name.
-pub(crate) fn drop_connection_headers(headers: &mut HeaderMap, defences: &Defences) {
+pub(crate) fn drop_connection_headers(headers: &mut HeaderMap) {
     if !headers.contains_key(CONNECTION) {
         HOP_BY_HOP
             .iter()
@@ -201,17 +213,16 @@ pub(crate) fn drop_connection_headers(headers: &mut HeaderMap, defences: &Defenc
         // The host and what the gate itself reads are no headers of a connection, whatever a client says.
         .filter(|name| *name != HOST && *name != COOKIE && *name != CONTENT_LENGTH)
         .collect();
-    if defences.has(Defence::HopByHop) {
-        for name in listed {
-            headers.remove(name);
-        }
+    for name in listed {
+        headers.remove(name);
     }
     HOP_BY_HOP
         .iter()
         .for_each(|name| drop(headers.remove(name)));
 }
 
-/// Takes out headers that only the gate may set, in every spelling that a site may read as one: some take `_` for `-`.
+/// Takes out headers that only the gate may set, in every spelling that a site may read as one: some take `_` for `-`, and some any
+/// sign. A length in such a spelling is one that the gate has not read.
 pub(crate) fn drop_spoofed(headers: &mut HeaderMap, is_trusted: bool) {
     let mut spoofed: Vec<HeaderName> = Vec::new();
     for name in headers.keys() {
@@ -220,8 +231,12 @@ pub(crate) fn drop_spoofed(headers: &mut HeaderMap, is_trusted: bool) {
         if !matches!(text.as_bytes().first(), Some(b'x' | b'c' | b't' | b'f')) {
             continue;
         }
-        let is_spoofed = match text.contains('_') {
-            true => is_ours(&text.replace('_', "-")),
+        let is_sign = |letter: char| !letter.is_ascii_alphanumeric() && letter != '-';
+        let is_spoofed = match text.contains(is_sign) {
+            true => {
+                let plain = text.replace(is_sign, "-");
+                is_ours(&plain) || *plain == CONTENT_LENGTH || *plain == TRANSFER_ENCODING
+            }
             // A trusted proxy may say what it knows; the chain of addresses is extended later.
             false => is_ours(text) && (!is_trusted || text.starts_with("x-cattlegrid-")),
         };

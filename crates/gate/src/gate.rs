@@ -37,6 +37,7 @@ use crate::challenge::difficulty;
 use crate::clock::Clock;
 use crate::config::Mode;
 use crate::config::Setup;
+use crate::defence::Defence;
 use crate::metrics::Metrics;
 use crate::rules;
 use crate::trust;
@@ -142,6 +143,35 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// Methods that no site answers with a page that GET would have brought.
+const NO_READERS: [&str; 17] = [
+    "POST",
+    "PUT",
+    "PATCH",
+    "DELETE",
+    "HEAD",
+    "OPTIONS",
+    "TRACE",
+    "CONNECT",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+    "REPORT",
+    "SEARCH",
+];
+
+/// The method by which a request counts: many sites answer `get`, or a word that nobody has heard of, like GET.
+fn counted_as(method: &Method) -> &[u8] {
+    match method.as_str() {
+        name if NO_READERS.contains(&name) => name.as_bytes(),
+        _ => b"GET",
+    }
+}
+
 impl Gate {
     /// The time as challenges know it.
     pub(crate) fn moment(&self) -> Moment {
@@ -168,13 +198,17 @@ impl Gate {
             b"" => 0,
             agent => live.lens.agent(agent),
         };
+        let is_unlimited = clearance.is_some() && !live.setup.defences.has(Defence::Budget);
+        let rule = match is_unlimited {
+            true => Some(Decision::Pass),
+            false => live.setup.rules.decide(&subject, &live.setup.defences),
+        };
         let asked = Asked {
             source: visitor.source,
             time,
-            is_page: facts.is_counted
-                && is_page(facts.method.as_str().as_bytes(), facts.target.as_bytes()),
+            is_page: facts.is_counted && is_page(counted_as(facts.method), facts.target.as_bytes()),
             agent,
-            rule: live.setup.rules.decide(&subject, &live.setup.defences),
+            rule,
             user: None,
             proof: Proof::None,
             clearance: clearance.as_ref().map(|clearance| clearance.id),
@@ -227,6 +261,18 @@ impl Gate {
         (bits + live.setup.challenge_bits)
             .saturating_sub(difficulty(0, 1, 1, 0))
             .max(1)
+    }
+
+    /// Counts a page that came in answer to what did not look like a request for one.
+    pub(crate) fn count_page(&self, source: Source, clearance: Option<u64>) {
+        let tallies = [
+            Some(Tally::source(source)),
+            source.network().map(Tally::network),
+            clearance.map(Tally::clearance),
+        ];
+        for tally in tallies.into_iter().flatten() {
+            self.counters.count(tally, self.clock.now(), 1);
+        }
     }
 
     /// Remembers an answer that no honest browser gives.

@@ -6,11 +6,13 @@
 use std::future::Future;
 use std::io;
 use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicU8;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::task::Context;
 use std::task::Poll;
@@ -54,10 +56,10 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The state of a connection that speaks HTTP/2, of whose preface so many bytes have come.
-    fn http2(&self, came: usize) -> State {
+    /// The state of a connection that speaks HTTP/2.
+    fn http2(&self) -> State {
         match self.counts_frames {
-            true => State::Http2(Frames::new(came)),
+            true => State::Http2(Frames::new()),
             false => State::Open,
         }
     }
@@ -66,6 +68,9 @@ impl Watch {
 /// What a request that may become a websocket has become; shared with the code that answers it.
 #[derive(Debug, Default)]
 pub(crate) struct Upgrading {
+    /// Requests of this connection that were begun, and which of them asked for a websocket last. Others may be answered while it waits.
+    begun: AtomicU64,
+    asked: AtomicU64,
     state: AtomicU8,
     waker: Mutex<Option<Waker>>,
 }
@@ -80,9 +85,22 @@ impl Upgrading {
         self.set(TUNNEL);
     }
 
-    /// It was answered like any request: another may follow.
-    pub(crate) fn refuse(&self) {
-        self.set(REFUSED);
+    /// Another request is begun: its number.
+    pub(crate) fn begin(&self) -> u64 {
+        self.begun.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// The request with this number was answered like any other: what follows it is the next one.
+    pub(crate) fn refuse(&self, number: u64) {
+        if self.asked.load(Ordering::Acquire) == number {
+            self.set(REFUSED);
+        }
+    }
+
+    /// The request with this number asks for a websocket.
+    fn ask(&self, number: u64) {
+        self.state.store(WAITING, Ordering::Release);
+        self.asked.store(number, Ordering::Release);
     }
 
     fn set(&self, state: u8) {
@@ -125,6 +143,8 @@ pub(crate) struct Guard<S> {
     /// Bytes that were read and not passed on, of which so many may be.
     held: Vec<u8>,
     ready: usize,
+    /// Heads that were passed on.
+    heads: u64,
     upgrading: Arc<Upgrading>,
     read_timer: Option<Pin<Box<Sleep>>>,
     write_timer: Option<Pin<Box<Sleep>>>,
@@ -149,6 +169,7 @@ impl<S> Guard<S> {
             state,
             held: Vec::new(),
             ready: 0,
+            heads: 0,
             upgrading: Arc::default(),
             read_timer: None,
             write_timer: None,
@@ -157,7 +178,7 @@ impl<S> Guard<S> {
 
     /// HTTP/2 was agreed on.
     pub(crate) fn http2(mut self) -> Guard<S> {
-        self.state = self.watch.http2(0);
+        self.state = self.watch.http2();
         self
     }
 
@@ -173,13 +194,11 @@ impl<S> Guard<S> {
             let rest = &bytes[at..];
             match &mut self.state {
                 State::Start | State::Head => match self.look_at_head(rest) {
-                    Some(length) => at += length,
-                    None => {
-                        // A head that is longer than any is the library's to refuse.
-                        let is_open = matches!(self.state, State::Open);
+                    ControlFlow::Continue(length) => at += length,
+                    ControlFlow::Break(looked) => {
                         return Looked {
-                            sound: if is_open { bytes.len() } else { at },
-                            is_waiting: matches!(self.state, State::Start | State::Head),
+                            sound: at + looked.sound,
+                            ..looked
                         };
                     }
                 },
@@ -222,37 +241,42 @@ impl<S> Guard<S> {
         }
     }
 
-    /// Looks at a head: the bytes of it that may be passed on, or `None` where it is not all there, or refused.
-    fn look_at_head(&mut self, rest: &[u8]) -> Option<usize> {
+    /// Looks at bytes that begin with a head: goes on behind it, or ends the look there.
+    fn look_at_head(&mut self, bytes: &[u8]) -> ControlFlow<Looked, usize> {
+        let stop = |sound, is_waiting| ControlFlow::Break(Looked { sound, is_waiting });
         // Empty lines before a request mean nothing (RFC 9112, 2.2).
-        let blank = rest
+        let blank = bytes
             .iter()
             .take_while(|byte| matches!(byte, b'\r' | b'\n'))
             .count();
-        let Some(length) = head::end(&rest[blank..]) else {
-            if rest.len() > HEAD_MAX {
-                self.state = State::Open;
+        let Some(length) = head::end(&bytes[blank..]) else {
+            if bytes.len() <= HEAD_MAX {
+                return stop(0, true);
             }
-            return None;
+            self.state = State::Open;
+            return stop(bytes.len(), false);
         };
-        let head = &rest[blank..blank + length];
+        let head = &bytes[blank..blank + length];
+        if matches!(self.state, State::Start) && head == PREFACE {
+            self.state = self.watch.http2();
+            return ControlFlow::Continue(0);
+        }
         self.state = match head::check(head) {
-            _ if matches!(self.state, State::Start) && head == PREFACE => {
-                self.watch.http2(PREFACE.len())
-            }
             Ok(Follows::Bytes(0)) => State::Head,
             Ok(Follows::Bytes(length)) => State::Body(length),
             Ok(Follows::Chunks) => State::Chunks(Chunks::default()),
-            Ok(Follows::Websocket) => {
-                self.upgrading.state.store(WAITING, Ordering::Release);
-                State::Upgrading
-            }
+            Ok(Follows::Websocket) => State::Upgrading,
             Err(_) => {
                 self.state = State::Refused;
-                return None;
+                return stop(0, false);
             }
         };
-        Some(blank + length)
+        self.heads += 1;
+        if matches!(self.state, State::Upgrading) {
+            self.upgrading.ask(self.heads);
+            return stop(blank + length, false);
+        }
+        ControlFlow::Continue(blank + length)
     }
 
     /// Passes on bytes that were held and looked at.

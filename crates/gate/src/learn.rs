@@ -27,6 +27,8 @@ use ipnet::IpNet;
 
 use crate::gate::Gate;
 
+/// Lines are learned from in blocks of about this size.
+const GATHERED_BYTES: usize = 1 << 20;
 /// How long the threads wait for lines before they look at the time.
 const TICK: Duration = Duration::from_millis(200);
 
@@ -97,7 +99,16 @@ impl std::fmt::Debug for Learner {
 }
 
 /// Learns from blocks of lines until there are no more; judges when it is time to.
-pub(crate) fn learn(learner: Learner, blocks: &Receiver<Vec<u8>>, gate: &Arc<Gate>, base: &Path) {
+///
+/// One thread is enough: the analysis would take all cores, and workers need them.
+pub(crate) fn learn(learner: Learner, blocks: Receiver<Vec<u8>>, gate: &Arc<Gate>, base: &Path) {
+    match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+        Ok(pool) => pool.install(|| learn_alone(learner, blocks, gate, base)),
+        Err(error) => tracing::error!(%error, "nothing is learned: there is no thread for it"),
+    }
+}
+
+fn learn_alone(learner: Learner, blocks: Receiver<Vec<u8>>, gate: &Arc<Gate>, base: &Path) {
     let Learner {
         analysis,
         protected,
@@ -120,21 +131,26 @@ pub(crate) fn learn(learner: Learner, blocks: &Receiver<Vec<u8>>, gate: &Arc<Gat
     };
     let format = Arc::new(format);
     let mut judged = Instant::now();
+    let mut gathered: Vec<u8> = Vec::new();
     loop {
-        match blocks.recv_timeout(TICK) {
-            Ok(buffer) => {
-                let piece = learning.piece;
-                learning.observe(Block {
-                    piece,
-                    starts_file: false,
-                    format: Arc::clone(&format),
-                    length: buffer.len(),
-                    buffer,
-                    long_lines: (0, Vec::new()),
-                });
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return,
+        let received = blocks.recv_timeout(TICK);
+        let is_quiet = received.is_err();
+        gathered.extend(received.iter().flatten());
+        // Large blocks cost less each.
+        if gathered.len() >= GATHERED_BYTES || (is_quiet && !gathered.is_empty()) {
+            let buffer = std::mem::take(&mut gathered);
+            let piece = learning.piece;
+            learning.observe(Block {
+                piece,
+                starts_file: false,
+                format: Arc::clone(&format),
+                length: buffer.len(),
+                buffer,
+                long_lines: (0, Vec::new()),
+            });
+        }
+        if received == Err(RecvTimeoutError::Disconnected) {
+            return;
         }
         if judged.elapsed() >= gate.live.load().setup.judge_every {
             learning.judge();

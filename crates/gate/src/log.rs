@@ -51,7 +51,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         match self {
             Target::Uri(uri) => uri.path_and_query().map_or("/", |target| target.as_str()),
             Target::Text(text) => text,

@@ -22,6 +22,7 @@ use crate::serve::Connection;
 
 /// An answer is short.
 const BODY_MAX: usize = 4096;
+const ANSWERS: [&str; 2] = ["answer", "challenge"];
 
 /// Who asks for a page of ours.
 #[derive(Debug)]
@@ -29,6 +30,11 @@ pub(crate) struct Asking<'a> {
     pub(crate) host: &'a str,
     pub(crate) client: Option<IpAddr>,
     pub(crate) is_secure: bool,
+}
+
+/// True for the name of a page that the gate has.
+pub(crate) fn has(name: &str) -> bool {
+    ANSWERS.contains(&name) || assets::find(name).is_some()
 }
 
 /// Answers a request below the gate's own prefix.
@@ -44,13 +50,15 @@ pub(crate) async fn answer(
     let (parts, body) = request.into_parts();
     let response = match (&parts.method, name) {
         (&Method::GET | &Method::HEAD, name) => asset(name),
-        (&Method::POST, "answer" | "challenge") => match read(body, live).await {
-            Some(body) => posted(connection, live, &parts, &asking, name, &body),
-            None => serve::plain(
-                StatusCode::BAD_REQUEST,
-                "an answer is short, and comes at once\n",
-            ),
-        },
+        (&Method::POST, name) if ANSWERS.contains(&name) => {
+            match read(body, live, BODY_MAX).await {
+                Some(body) => posted(connection, live, &parts, &asking, name, &body),
+                None => serve::plain(
+                    StatusCode::BAD_REQUEST,
+                    "an answer is short, and comes at once\n",
+                ),
+            }
+        }
         _ => serve::plain(StatusCode::NOT_FOUND, "there is no such page\n"),
     };
     serve::logged(connection, entry, response)
@@ -78,7 +86,7 @@ fn asset(name: &str) -> Response<Body> {
 }
 
 /// A short body, or nothing where it is long, late or broken.
-async fn read(mut body: Incoming, live: &Live) -> Option<Vec<u8>> {
+pub(crate) async fn read(mut body: Incoming, live: &Live, most: usize) -> Option<Vec<u8>> {
     let reading = async {
         let mut bytes = Vec::new();
         while let Some(frame) =
@@ -87,7 +95,7 @@ async fn read(mut body: Incoming, live: &Live) -> Option<Vec<u8>> {
             if let Ok(chunk) = frame.ok()?.into_data() {
                 bytes.extend_from_slice(&chunk);
             }
-            if bytes.len() > BODY_MAX {
+            if bytes.len() > most {
                 return None;
             }
         }

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use cattlegrid_core::profile::is_page;
 use http_body::Body as _;
 use hyper::HeaderMap;
 use hyper::Request;
@@ -24,11 +25,11 @@ use crate::challenge;
 use crate::challenge::Upstream;
 use crate::defence::Defence;
 use crate::framing;
-use crate::gate::Facts;
 use crate::gate::Live;
 use crate::log::Entry;
 use crate::serve;
 use crate::serve::Connection;
+use crate::trust;
 use crate::trust::X_FORWARDED_FOR;
 use crate::tunnel;
 use crate::upstream::Failure;
@@ -42,10 +43,33 @@ const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 #[derive(Debug)]
 pub(crate) struct Passing {
     pub(crate) site: usize,
-    pub(crate) host: String,
     pub(crate) client: Option<IpAddr>,
     pub(crate) is_secure: bool,
     pub(crate) is_trusted: bool,
+}
+
+/// Who will read a page of ours where the site has no answer.
+struct Reading {
+    accept: Option<HeaderValue>,
+    language: Option<HeaderValue>,
+}
+
+impl Reading {
+    fn reader(&self) -> challenge::Reader {
+        let accept = self.accept.as_ref().map_or(&b""[..], HeaderValue::as_bytes);
+        match memchr::memmem::find(accept, b"text/html") {
+            None => challenge::Reader::Program,
+            Some(_) => {
+                let language = self
+                    .language
+                    .as_ref()
+                    .map_or(&b""[..], HeaderValue::as_bytes);
+                challenge::Reader::Person(
+                    challenge::Language::accepted(language).unwrap_or_default(),
+                )
+            }
+        }
+    }
 }
 
 /// Passes a request on, and its answer back.
@@ -65,15 +89,10 @@ pub(crate) async fn pass(
     let is_websocket = framing::websocket(&request);
     let upgrade = is_websocket.then(|| hyper::upgrade::on(&mut request));
     let (mut parts, incoming) = request.into_parts();
-    let reader = serve::reader(&Facts {
-        client: passing.client,
-        host: &passing.host,
-        method: &parts.method,
-        target: parts.uri.path(),
-        headers: &parts.headers,
-        is_secure: passing.is_secure,
-        is_counted: false,
-    });
+    let reading = Reading {
+        accept: parts.headers.get(header::ACCEPT).cloned(),
+        language: parts.headers.get(header::ACCEPT_LANGUAGE).cloned(),
+    };
     prepare(&connection, &live, &mut parts, &passing, is_websocket);
     let progress = Arc::<Progress>::default();
     let body = match incoming.is_end_stream() {
@@ -93,7 +112,7 @@ pub(crate) async fn pass(
     let (mut response, lease) = match sent {
         Ok(answered) => answered,
         Err(failure) => {
-            let response = failed(&connection, &live, reader, &failure);
+            let response = failed(&connection, &live, &reading, &failure);
             return serve::logged(&connection, entry, response);
         }
     };
@@ -101,7 +120,7 @@ pub(crate) async fn pass(
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let Some(upgrade) = upgrade else {
             // The site switches to what nobody asked for.
-            let response = failed(&connection, &live, reader, &Failure::Late);
+            let response = failed(&connection, &live, &reading, &Failure::Late);
             return serve::logged(&connection, entry, response);
         };
         let from_site = hyper::upgrade::on(&mut response);
@@ -127,12 +146,29 @@ fn passed_back(
     entry: Entry,
 ) -> Response<Body> {
     let (mut head, incoming) = response.into_parts();
-    framing::drop_connection_headers(&mut head.headers, &live.setup.defences);
-    keep_private(&mut head.headers);
+    framing::drop_connection_headers(&mut head.headers);
+    if is_html(&head.headers) {
+        keep_private(&mut head.headers);
+        if head.status == StatusCode::OK && live.setup.defences.has(Defence::PagesByAnswer) {
+            count_unforeseen(connection, &entry);
+        }
+    }
     head.version = Version::HTTP_11;
     let worker = Arc::clone(&connection.worker);
     let body = SiteBody::new(incoming, lease, live.setup.waits.body, entry, worker);
     Response::from_parts(head, Body::Site(Box::new(body)))
+}
+
+/// Counts a page that did not look like one when it was asked for: a crawler may ask by POST, or for `/page/7/x.css`.
+fn count_unforeseen(connection: &Connection, entry: &Entry) {
+    let target = entry.target.as_str().as_bytes();
+    let is_foreseen = is_page(entry.method.as_str().as_bytes(), target);
+    // Whom the owner lets pass is not counted at all.
+    let is_owners = matches!(entry.reason, "owners_rule" | "owners_entry");
+    if !is_foreseen && !is_owners {
+        let source = trust::source(entry.client);
+        connection.worker.gate.count_page(source, entry.clearance);
+    }
 }
 
 /// Makes the head that the site gets.
@@ -147,7 +183,7 @@ fn prepare(
     let headers = &mut parts.headers;
     // The client's own list goes first: it must not take out what we set.
     if defences.has(Defence::HopByHop) {
-        framing::drop_connection_headers(headers, defences);
+        framing::drop_connection_headers(headers);
     }
     headers.remove(header::EXPECT);
     if defences.has(Defence::SpoofedHeaders) {
@@ -169,7 +205,7 @@ fn prepare(
         headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     }
     if !defences.has(Defence::HopByHop) {
-        framing::drop_connection_headers(headers, defences);
+        framing::drop_connection_headers(headers);
     }
     // The target goes on as it came, byte for byte.
     if parts.uri.authority().is_some() {
@@ -241,15 +277,19 @@ fn strip_cookies(headers: &mut HeaderMap) {
 /// A page that was given to one client is not for a cache before the gate, unless the site itself said so: who comes next has not been
 /// decided about.
 fn keep_private(headers: &mut HeaderMap) {
-    let is_page = headers
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
-    if is_page
-        && !headers.contains_key(header::CACHE_CONTROL)
-        && !headers.contains_key(header::EXPIRES)
-    {
+    if !headers.contains_key(header::CACHE_CONTROL) && !headers.contains_key(header::EXPIRES) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private"));
     }
+}
+
+fn is_html(headers: &HeaderMap) -> bool {
+    headers.get(header::CONTENT_TYPE).is_some_and(|kind| {
+        let begins = |name: &[u8]| {
+            let start = kind.as_bytes().get(..name.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+        };
+        begins(b"text/html") || begins(b"application/xhtml+xml")
+    })
 }
 
 fn switched(response: Response<Incoming>) -> Response<Body> {
@@ -261,7 +301,7 @@ fn switched(response: Response<Incoming>) -> Response<Body> {
 fn failed(
     connection: &Connection,
     live: &Live,
-    reader: challenge::Reader,
+    reading: &Reading,
     failure: &Failure,
 ) -> Response<Body> {
     let (what, kind) = match failure {
@@ -286,5 +326,5 @@ fn failed(
         .upstream_failures
         .get_or_create(&[("kind", kind)])
         .inc();
-    serve::page(live.pages.upstream_failed(reader, what, kind))
+    serve::page(live.pages.upstream_failed(reading.reader(), what, kind))
 }

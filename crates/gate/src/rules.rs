@@ -6,6 +6,8 @@ use cattlegrid_core::request::Source;
 use hyper::HeaderMap;
 use hyper::Method;
 use hyper::header::HeaderName;
+use hyper::header::HeaderValue;
+use hyper::header::USER_AGENT;
 use ipnet::IpNet;
 use regex::bytes::Regex;
 use regex::bytes::RegexBuilder;
@@ -201,9 +203,11 @@ impl Rules {
         if let Some(rule) = rule {
             return Some(rule.decision);
         }
+        // Some programs put the address of a site with its slash before a path that has one.
+        let path = spelling::joined(path);
         let passes = |known: &str| match known.strip_suffix('*') {
             Some(start) => path.starts_with(start),
-            None => path == known,
+            None => *path == *known,
         };
         (self.has_defaults && PASSED.iter().any(|known| passes(known))).then_some(Decision::Pass)
     }
@@ -244,15 +248,49 @@ impl Rule {
     fn holds(&self, path: &str, subject: &Subject<'_>, defences: &Defences) -> bool {
         self.holds_for_path(path)
             && (self.methods.is_empty() || self.methods.contains(subject.method))
-            && self
-                .agent
-                .as_ref()
-                .is_none_or(|agent| has_agent(agent, subject.headers))
+            && self.holds_for_agents(subject.headers)
             && (self.networks.is_empty() || self.holds_for_network(subject.source))
-            && self
-                .header
-                .as_ref()
-                .is_none_or(|(name, value)| has_value(subject.headers, name, value, defences))
+            && self.holds_for_header(subject.headers, defences)
+    }
+
+    /// A rule that lets pass must hold for every value that was sent, one that stops for a single one: which of them the site reads is
+    /// not known.
+    fn holds_for_values(&self, mut values: impl Iterator<Item = bool>) -> bool {
+        match self.decision {
+            Decision::Pass => values.all(|holds| holds),
+            Decision::Throttle | Decision::Challenge | Decision::Block => values.any(|holds| holds),
+        }
+    }
+
+    /// A pattern without any agent header is compared with nothing at all, so that `^$` finds those who send none.
+    fn holds_for_agents(&self, headers: &HeaderMap) -> bool {
+        let Some(agent) = &self.agent else {
+            return true;
+        };
+        let sent = headers.get_all(USER_AGENT).iter();
+        match headers.contains_key(USER_AGENT) {
+            true => self.holds_for_values(sent.map(|value| agent.is_match(value.as_bytes()))),
+            false => agent.is_match(b""),
+        }
+    }
+
+    /// The values of a header count one by one, however they are sent: in several headers or in a list.
+    fn holds_for_header(&self, headers: &HeaderMap, defences: &Defences) -> bool {
+        let Some((name, wanted)) = &self.header else {
+            return true;
+        };
+        let Some(first) = headers.get(name) else {
+            return false;
+        };
+        if !defences.has(Defence::EachValue) {
+            return first.as_bytes() == wanted;
+        }
+        let is_wanted = |value: &[u8]| value.trim_ascii().eq_ignore_ascii_case(wanted);
+        let values = headers.get_all(name).iter().map(HeaderValue::as_bytes);
+        self.holds_for_values(values.map(|value| {
+            let parts = value.split(|byte| *byte == b',');
+            is_wanted(value) || self.holds_for_values(parts.map(is_wanted))
+        }))
     }
 
     fn holds_for_path(&self, path: &str) -> bool {
@@ -276,29 +314,4 @@ impl Rule {
                 .any(|network| network.contains(&of_source))
         })
     }
-}
-
-/// A pattern without any agent header is compared with nothing at all, so that `^$` finds those who send none.
-fn has_agent(agent: &Regex, headers: &HeaderMap) -> bool {
-    let mut sent = headers.get_all(hyper::header::USER_AGENT).iter().peekable();
-    match sent.peek() {
-        None => agent.is_match(b""),
-        Some(_) => sent.any(|value| agent.is_match(value.as_bytes())),
-    }
-}
-
-/// True where one of the values of a header is this one, however they are sent: in several headers or in a list.
-fn has_value(headers: &HeaderMap, name: &HeaderName, wanted: &[u8], defences: &Defences) -> bool {
-    let values = headers.get_all(name);
-    if !defences.has(Defence::EachValue) {
-        return values
-            .iter()
-            .next()
-            .is_some_and(|value| value.as_bytes() == wanted);
-    }
-    values
-        .iter()
-        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
-        .any(|value| value.trim_ascii().eq_ignore_ascii_case(wanted))
-        || values.iter().any(|value| value.as_bytes() == wanted)
 }

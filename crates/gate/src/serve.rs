@@ -56,9 +56,11 @@ pub(crate) async fn serve(
     connection: Arc<Connection>,
     request: Request<Incoming>,
 ) -> Response<Body> {
+    let number = connection.upgrading.begin();
     let live = connection.worker.gate.live.load_full();
     let catches = live.setup.defences.has(Defence::Panic);
     let version = request.version();
+    let is_kept_out_of_caches = live.setup.defences.has(Defence::NoStore);
     let answering = answer(Arc::clone(&connection), live, request);
     let response = match catches {
         true => AssertUnwindSafe(answering).catch_unwind().await,
@@ -70,7 +72,11 @@ pub(crate) async fn serve(
         page(live.pages.challenge_needed())
     });
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        connection.upgrading.refuse();
+        connection.upgrading.refuse(number);
+    }
+    if !is_kept_out_of_caches {
+        response.headers_mut().remove(header::CACHE_CONTROL);
+        response.headers_mut().remove(header::VARY);
     }
     if response.status() == StatusCode::BAD_REQUEST && version < Version::HTTP_2 {
         response
@@ -167,7 +173,6 @@ async fn proxied(
         request,
         proxy::Passing {
             site,
-            host,
             client,
             is_secure,
             is_trusted,
@@ -223,7 +228,10 @@ pub(crate) fn contain(
     judged: &Judged,
 ) -> Response<Body> {
     let gate = &connection.worker.gate;
-    let reader = reader(facts);
+    let reader = match live.setup.defences.has(Defence::Reader) {
+        true => reader(facts),
+        false => Reader::Person(Language::default()),
+    };
     match judged.done {
         Decision::Block => {
             let incident = match judged.decided.entry {
@@ -266,18 +274,18 @@ pub(crate) fn reader(facts: &Facts<'_>) -> Reader {
         .get_all(header::ACCEPT)
         .iter()
         .any(|value| memchr::memmem::find(value.as_bytes(), b"text/html").is_some());
-    let is_load = *facts.method == Method::GET
-        && accepts_pages
+    // Whatever it accepts, nobody can solve anything on a websocket.
+    let may_load = *facts.method == Method::GET && !headers.contains_key(header::SEC_WEBSOCKET_KEY);
+    let is_load = accepts_pages
         && headers
             .get("sec-fetch-dest")
             .is_none_or(|sent| matches!(sent.as_bytes(), b"document" | b"iframe" | b"frame"))
         && !is("hx-request", b"true")
         && !is("x-requested-with", b"XMLHttpRequest");
     // Who sends no Accept at all still gets a page where a page was asked for: old programs that people use do that.
-    let is_bare = *facts.method == Method::GET
-        && !headers.contains_key(header::ACCEPT)
+    let is_bare = !headers.contains_key(header::ACCEPT)
         && cattlegrid_core::profile::is_page(b"GET", facts.target.as_bytes());
-    match is_load || is_bare {
+    match may_load && (is_load || is_bare) {
         true => {
             let accepted = headers
                 .get(header::ACCEPT_LANGUAGE)
@@ -290,9 +298,13 @@ pub(crate) fn reader(facts: &Facts<'_>) -> Reader {
 
 /// True where a proxy says that its client came by TLS.
 pub(crate) fn says_https(headers: &HeaderMap) -> bool {
-    headers
-        .get("x-forwarded-proto")
-        .is_some_and(|proto| proto.as_bytes().eq_ignore_ascii_case(b"https"))
+    // Of two that differ, none is picked by luck of order. Traefik writes `wss` for websockets.
+    let is_https = |proto: &HeaderValue| {
+        let proto = proto.as_bytes();
+        proto.eq_ignore_ascii_case(b"https") || proto.eq_ignore_ascii_case(b"wss")
+    };
+    headers.contains_key("x-forwarded-proto")
+        && headers.get_all("x-forwarded-proto").iter().all(is_https)
 }
 
 /// Writes down an answer that is whole.

@@ -4,31 +4,48 @@ use std::borrow::Cow;
 
 /// Every way in which a site may read a path. The first is the one most servers take.
 ///
-/// A plain path has one reading. Others get two more: one as nginx reads it (everything decoded, slashes joined, dots followed), one as
-/// servers of Java programs and Windows do (parameters of segments dropped, backslashes are slashes).
+/// A plain path has one reading. Others get more: as nginx reads it (everything decoded, slashes joined, dots followed), as servers of
+/// Java programs and Windows do (parameters of segments dropped, backslashes are slashes, what ends a path when it is plain ends it when
+/// it was encoded), and both once more for servers that decode twice.
 pub(crate) fn readings(path: &str) -> Vec<Cow<'_, str>> {
     if is_plain(path) {
         return vec![Cow::Borrowed(path)];
     }
     let standard = follow_dots(&decode(path, is_unreserved), Slashes::Keep);
     let decoded = decode(path, |_| true);
-    let joined = follow_dots(&decoded, Slashes::Join);
-    let bare: String = decoded
-        .replace('\\', "/")
-        .split('/')
-        .map(|segment| segment.split(';').next().unwrap_or(""))
-        .collect::<Vec<&str>>()
-        .join("/");
-    let loose = follow_dots(&bare, Slashes::Join);
-    // What a server decodes once more after a first one.
-    let twice = follow_dots(&decode(&decoded, |_| true), Slashes::Join);
+    let twice = decode(&decoded, |_| true);
+    let follow = |path: &str| follow_dots(path, Slashes::Join);
     let mut readings: Vec<Cow<'_, str>> = Vec::new();
-    for reading in [standard, joined, loose, twice] {
+    for reading in [
+        standard,
+        follow(&decoded),
+        follow(&loosened(&decoded)),
+        follow(&twice),
+        follow(&loosened(&twice)),
+    ] {
         if !readings.contains(&Cow::Borrowed(reading.as_str())) {
             readings.push(Cow::Owned(reading));
         }
     }
     readings
+}
+
+/// A decoded path as the least careful servers read it.
+fn loosened(path: &str) -> String {
+    let path = path.split(['?', '#', '\0']).next().unwrap_or("");
+    path.replace('\\', "/")
+        .split('/')
+        .map(|segment| segment.split(';').next().unwrap_or(""))
+        .collect::<Vec<&str>>()
+        .join("/")
+}
+
+/// A path with its slashes joined.
+pub(crate) fn joined(path: &str) -> Cow<'_, str> {
+    match path.contains("//") {
+        true => Cow::Owned(follow_dots(path, Slashes::Join)),
+        false => Cow::Borrowed(path),
+    }
 }
 
 /// True where all servers read the same.
@@ -115,6 +132,11 @@ mod tests {
             "/x/%2e%2e/admin",
             "/;/admin",
             "/admin;x=1",
+            "/admin%00.css",
+            "/admin%3fx",
+            "/admin%23x",
+            "/x/..%5cadmin",
+            "/x%252f..%253b%252fadmin",
         ] {
             assert!(
                 readings(path).iter().any(|reading| reading == "/admin"),

@@ -56,6 +56,8 @@ use crate::worker::Worker;
 const BLOCKS_MAX: usize = 512;
 /// Lines are in the log after this long.
 const TICK: Duration = Duration::from_millis(100);
+/// The file of signing keys, in the gate's folder.
+const KEYS: &str = "keys";
 /// Sources over their cap that wait to be taken back.
 const OVER_CAP_MAX: usize = 1024;
 
@@ -157,9 +159,7 @@ fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Re
         None => Clock::start(),
         Some((start, speed)) => Clock::fast(start, speed),
     };
-    let keys = Keys::open(&state.join("keys"), clock.now_ms() / 1000)
-        .map_err(|fault| fault.to_string())?;
-    tracing::info!(key = keys.fingerprint(), "signing key");
+    let keys = open_keys(state, &clock)?;
     let setup = &loaded.setup;
     let settings = challenge::Settings {
         prefix: setup.prefix.clone(),
@@ -198,6 +198,24 @@ fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Re
     })
 }
 
+/// The signing keys; drawn where there are none.
+fn open_keys(state: &Path, clock: &Clock) -> Result<Keys, String> {
+    let keys =
+        Keys::open(&state.join(KEYS), clock.now_ms() / 1000).map_err(|fault| fault.to_string())?;
+    tracing::info!(key = keys.fingerprint(), "signing key");
+    Ok(keys)
+}
+
+/// Draws a new signing key into a gate's folder and says how it is known in the log. The gate uses it from its next reload on.
+///
+/// Keys that only check are kept as long as what they have signed is good; `grace_seconds` of 0 drops them at once.
+pub fn rotate_keys(state: &Path, grace_seconds: u64) -> Result<String, String> {
+    let clock = Clock::start();
+    let keys = Keys::rotate(&state.join(KEYS), clock.now_ms() / 1000, grace_seconds)
+        .map_err(|fault| fault.to_string())?;
+    Ok(keys.fingerprint().to_owned())
+}
+
 /// Switches off in tests what a test wants to see missing.
 #[cfg(debug_assertions)]
 fn without(mut challenger: Challenger, setup: &Setup) -> Challenger {
@@ -206,6 +224,14 @@ fn without(mut challenger: Challenger, setup: &Setup) -> Challenger {
         (Defence::Work, challenge::Defence::Difficulty),
         (Defence::Spent, challenge::Defence::SingleUse),
         (Defence::ClearanceBinding, challenge::Defence::Clearance),
+        (Defence::Signature, challenge::Defence::Signature),
+        (Defence::Restart, challenge::Defence::Start),
+        (Defence::Expiry, challenge::Defence::Expiry),
+        (
+            Defence::ClearanceExpiry,
+            challenge::Defence::ClearanceExpiry,
+        ),
+        (Defence::ReturnTo, challenge::Defence::ReturnTo),
     ];
     for (ours, theirs) in pairs {
         if !setup.defences.has(ours) {
@@ -217,6 +243,11 @@ fn without(mut challenger: Challenger, setup: &Setup) -> Challenger {
 
 fn live(loaded: Loaded, counters: &Arc<Counters>) -> Result<Live, String> {
     let Loaded { setup, settings } = loaded;
+    if setup.trust.is_open() {
+        tracing::warn!(
+            "trust_everybody is set: whoever reaches the gate can name any address as its own, and pass limits and denials by that"
+        );
+    }
     Ok(Live {
         lens: Lens::new(settings.hash_key, &settings.listings)?,
         session_cookies: settings.session_cookies,
@@ -275,7 +306,7 @@ fn start_helpers(
     let shared = Arc::clone(gate);
     let path = knowledge.clone();
     threads.start("learn", move || {
-        learn::learn(learner, &learned, &shared, &path)
+        learn::learn(learner, learned, &shared, &path)
     })?;
     let shared = Arc::clone(gate);
     threads.start("knowledge base", move || {
@@ -435,8 +466,11 @@ impl Control {
             }
         }
         self.warn_of_restarts(&loaded.setup);
+        let state = self.gate.live.load().setup.state.clone();
+        let keys = open_keys(&state, &self.gate.clock).map_err(one)?;
         let live = live(loaded, &self.gate.counters).map_err(one)?;
         // From here on nothing can fail.
+        self.gate.challenger.replace_keys(keys);
         self.gate.live.store(Arc::new(live));
         for (listener, tls) in certificates {
             if let Some(place) = &listener.tls {

@@ -71,6 +71,11 @@ impl Trust {
         })
     }
 
+    /// True where any client may name any address as its own.
+    pub(crate) fn is_open(&self) -> bool {
+        self.everybody
+    }
+
     /// True where this peer's word is taken.
     pub fn trusts(&self, peer: Peer) -> bool {
         self.everybody

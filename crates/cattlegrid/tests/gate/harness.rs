@@ -42,19 +42,22 @@ pub(crate) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The next port that a test tries.
-static NEXT_PORT: AtomicU32 = AtomicU32::new(0);
+/// Says a figure, also where the test passes.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
 
-/// A port that nothing listens on now. It lies below those that the system gives to clients: thousands of them connect while tests run,
-/// and one may get the port before the gate does.
+/// A port that nothing listens on now. It is none of those that the system gives to connections, or one of them may have it before the
+/// server that it is for; and another run of the tests begins elsewhere.
 pub(crate) fn free_port() -> u16 {
-    loop {
-        let number = NEXT_PORT.fetch_add(1, Ordering::Relaxed) + 7 * std::process::id();
-        let port = 10_000 + u16::try_from(number % 22_000).unwrap();
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let start = std::process::id().wrapping_mul(97);
+    let mut ports = (0..20_000).map(|_| {
+        let number = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        12_000 + (number % 20_000) as u16
+    });
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    ports.find(is_free).unwrap()
 }
 
 // ---------------------------------------------------------------------------------------------------------------------- origin
@@ -233,6 +236,14 @@ fn serve(
         let request = Got { head, body };
         got.lock().unwrap().push(request.clone());
         match answer(&request) {
+            Some(bytes) if bytes.starts_with(b"HTTP/1.1 101 ") => {
+                stream.write_all(&bytes)?;
+                // A websocket in small: what comes goes back.
+                loop {
+                    stream.write_all(&std::mem::take(&mut buffer))?;
+                    read(&mut buffer, &mut stream)?;
+                }
+            }
             Some(bytes) => stream.write_all(&bytes)?,
             None => return Ok(()),
         }
@@ -478,6 +489,13 @@ impl Gate {
         }
     }
 
+    /// The same where another server stands before the gate: a normal request is one through it.
+    pub(crate) fn check_after_at(&mut self, before: &Before, front: SocketAddr) {
+        let own = std::mem::replace(&mut self.address, front);
+        self.check_after(before);
+        self.address = own;
+    }
+
     /// What must hold after every case: the same process, no panic, memory and files as before, and a normal request works.
     pub(crate) fn check_after(&mut self, before: &Before) {
         assert!(
@@ -520,9 +538,13 @@ pub(crate) fn settings(
 ) -> String {
     let mut text = String::new();
     let state = folder.join("state");
+    let mode = match wanted.gate.contains("mode = ") {
+        true => "",
+        false => "mode = \"enforce\"\n",
+    };
     let _ = write!(
         text,
-        "[gate]\nmode = \"enforce\"\nstate = \"{}\"\nadmin = \"{admin}\"\ncontact = \"webmaster@example.org\"\nsources_max = 100000\n{}\n",
+        "[gate]\n{mode}state = \"{}\"\nadmin = \"{admin}\"\ncontact = \"webmaster@example.org\"\nsources_max = 100000\n{}\n",
         state.display(),
         wanted.gate
     );
@@ -845,6 +867,34 @@ fn ask(address: SocketAddr) -> Result<Duration, String> {
         true => Ok(asked.elapsed()),
         false => Err(format!("{}: {}", answer.status, answer.text())),
     }
+}
+
+/// Runs a case with a victim beside it, and looks at the gate before and after.
+pub(crate) fn watched(gate: &mut Gate, case: impl FnOnce(&Gate)) {
+    let before = gate.before();
+    let victim = Victim::start(gate.address);
+    case(gate);
+    victim.check();
+    gate.check_after(&before);
+}
+
+/// Limits that nobody reaches, for tests of everything but limits.
+pub(crate) const NO_LIMITS: &str =
+    "[policy]\nk1 = 1000000\nk2 = 1000000\nnetwork_pages = 1000000\n";
+
+/// Does something with each of many, a few at a time, and gives what came of it in their order.
+pub(crate) fn each<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let part = all.len().div_ceil(8).max(1);
+    thread::scope(|scope| {
+        let threads: Vec<_> = all
+            .chunks(part)
+            .map(|part| scope.spawn(|| part.iter().map(&work).collect::<Vec<R>>()))
+            .collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
+    })
 }
 
 // ----------------------------------------------------------------------------------------------------------------------- naive

@@ -16,6 +16,7 @@ use crate::harness::Victim;
 use crate::harness::Wanted;
 use crate::harness::connect_from;
 use crate::harness::naive;
+use crate::harness::say;
 use crate::harness::wait_for;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -268,7 +269,9 @@ fn h025_is_withstood(gate: &Gate, origin: &Origin, rhythm: Rhythm) -> Result<(),
         .iter()
         .filter(|got| got.target() == "/reset")
         .count();
-    println!("{rhythm:?}: {ended} of 20 ended, {asked} requests at the site, {grown} KiB more");
+    say(&format!(
+        "{rhythm:?}: {ended} of 20 ended, {asked} requests at the site, {grown} KiB more"
+    ));
     match (ended, asked <= 20 * 100, grown <= 16 * 1024) {
         (20, true, true) => Ok(()),
         _ => Err(format!("{ended} ended, {asked} asked, {grown} KiB")),
@@ -395,7 +398,9 @@ fn stalled_streams_end(gate: &Gate) -> bool {
         assert!(talk.is_answered(199));
     }
     let grown = gate.rss_kib().saturating_sub(before) / 4;
-    println!("100 streams that nobody takes: {grown} KiB for a connection");
+    say(&format!(
+        "100 streams that nobody takes: {grown} KiB for a connection"
+    ));
     // Each holds a connection to the site, with its buffers.
     assert!(grown <= 10 * 1024);
     talks

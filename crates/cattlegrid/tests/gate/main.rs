@@ -2,19 +2,36 @@
 //! every byte.
 #![allow(
     clippy::unwrap_used,
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    reason = "tests stop at the first surprise, and show figures"
+    reason = "a test that cannot go on has failed, also in its helpers"
 )]
 
+mod browser;
+mod caches;
+mod caddy;
+mod challenge;
+mod clearance;
+mod clients;
+mod containment;
 mod day;
+mod desync;
+mod envoy;
+mod forward_auth;
+mod framing;
+mod front;
+mod haproxy;
 mod harness;
+mod headers;
+mod hosts;
 mod http2;
 mod http2_heads;
 mod listeners;
+mod nginx;
 mod operation;
 mod passing;
+mod paths;
 mod reload;
+mod signing;
 mod slow;
 mod solve;
 mod upstream;
+mod websockets;

@@ -24,6 +24,7 @@ use crate::harness::free_port;
 use crate::harness::get;
 use crate::harness::get_from;
 use crate::harness::request;
+use crate::harness::say;
 use crate::harness::wait_for;
 use crate::upstream::rough;
 
@@ -191,7 +192,7 @@ fn h076_settings_that_are_wrong_change_nothing() {
         assert_eq!(check(&gate).0, Some(0));
     }
     let asked = load.check();
-    println!("{asked} requests meanwhile, none failed");
+    say(&format!("{asked} requests meanwhile, none failed"));
     gate.check_after(&before);
     // The measure is sharp: the same settings without the error make requests fail.
     let other = good.replace(
@@ -214,7 +215,7 @@ fn h076_settings_that_are_sound_cost_no_request() {
         reload(&gate, &format!("{good}\n[policy]\nk1 = {}\n", 20 + round));
     }
     let asked = load.check();
-    println!("{asked} requests during 20 reloads, none failed");
+    say(&format!("{asked} requests during 20 reloads, none failed"));
     victim.check();
     gate.check_after(&before);
 }

@@ -161,7 +161,7 @@ impl Challenger {
             lifetime_ms: self.settings.answer_seconds.saturating_mul(1000),
             asker,
             visitor: half(visitor.binding(None)),
-            return_to: return_to(target, &self.settings.prefix).to_owned(),
+            return_to: self.led_back(target),
         };
         Puzzle {
             token: token.seal(&keys, keys.signing(now.unix)),
@@ -228,7 +228,7 @@ impl Challenger {
         let token = answer::field(body, b"token")
             .and_then(|text| Token::open(text, &self.keys(), self.guards).ok());
         let page = token.map(|token| token.return_to).unwrap_or_default();
-        return_to(page.as_bytes(), &self.settings.prefix).to_owned()
+        self.led_back(page.as_bytes())
     }
 
     /// The first valid clearance among a request's cookies.
@@ -277,6 +277,14 @@ impl Challenger {
             Binding::Agent => None,
             // A source without a network is bound to itself.
             Binding::Network => Some(visitor.source.network().unwrap_or(visitor.source)),
+        }
+    }
+
+    /// The page that a visitor who asked for `target` is led back to.
+    fn led_back(&self, target: &[u8]) -> String {
+        match self.guards.has(Defence::ReturnTo) {
+            true => return_to(target, &self.settings.prefix).to_owned(),
+            false => String::from_utf8_lossy(target).into_owned(),
         }
     }
 

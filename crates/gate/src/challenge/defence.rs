@@ -23,6 +23,8 @@ pub enum Defence {
     Clearance,
     /// A clearance ends.
     ClearanceExpiry,
+    /// Nobody is led to another site.
+    ReturnTo,
     /// At most eight cookies of one name are looked at.
     CookiesTried,
 }

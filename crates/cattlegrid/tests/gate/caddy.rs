@@ -1,0 +1,41 @@
+//! The gate behind a real Caddy, with the configuration that is shipped.
+
+use crate::front;
+use crate::front::Server;
+
+const SERVER: Server = Server::Caddy;
+
+#[test]
+fn passes_challenges_and_blocks() {
+    if SERVER.is_here() {
+        front::passes_challenges_and_blocks(SERVER);
+    }
+}
+
+#[test]
+fn passes_on_what_was_sent() {
+    if SERVER.is_here() {
+        front::passes_on_what_was_sent(SERVER);
+    }
+}
+
+#[test]
+fn h047_h049_spoofed_headers_do_not_matter() {
+    if SERVER.is_here() {
+        front::spoofed_headers_do_not_matter(SERVER);
+    }
+}
+
+#[test]
+fn a_denied_source_is_blocked_soon() {
+    if SERVER.is_here() {
+        front::a_denied_source_is_blocked_soon(SERVER);
+    }
+}
+
+#[test]
+fn a_dead_gate_is_what_the_switch_says() {
+    if SERVER.is_here() {
+        front::a_dead_gate_is_what_the_switch_says(SERVER);
+    }
+}

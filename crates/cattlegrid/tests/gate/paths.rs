@@ -1,0 +1,439 @@
+//! Paths and methods: a rule holds for every spelling of a path that the site reads as the same, and for the path alone.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::process::Child;
+use std::process::Command;
+use std::process::Stdio;
+
+use crate::harness::Client;
+use crate::harness::Gate;
+use crate::harness::NO_LIMITS;
+use crate::harness::Origin;
+use crate::harness::Wanted;
+use crate::harness::each;
+use crate::harness::free_port;
+use crate::harness::get;
+use crate::harness::get_from;
+use crate::harness::naive;
+use crate::harness::page;
+use crate::harness::raw;
+use crate::harness::request;
+use crate::harness::wait_for;
+use crate::harness::watched;
+
+fn gate(site: SocketAddr, settings: &str, rules: &str) -> Gate {
+    let parts =
+        format!("{NO_LIMITS}[[gate.site]]\nhosts = [\"*\"]\nupstream = \"http://{site}\"\n{rules}");
+    let wanted = Wanted {
+        gate: settings.to_owned(),
+        parts,
+        ..Wanted::default()
+    };
+    Gate::with(&Origin::start(), wanted)
+}
+
+/// Paths made of parts that servers read differently, some of which end at the protected page.
+fn spellings() -> Vec<String> {
+    let mut all: Vec<String> = [
+        "/admin",
+        "//admin",
+        "/./admin",
+        "/x/../admin",
+        "/%61dmin",
+        "/admin/.",
+        "/x/..;/admin",
+        "/admin%2f",
+        "/..%2fadmin",
+        "/public/..%2fadmin",
+        "\\admin",
+        "/\\admin",
+        "/%5cadmin",
+        "/%2561dmin",
+        "/admin%00",
+        "/admin;x",
+        "/;/admin",
+        "/admin%3fx",
+        "/%2e/admin",
+        "/.%2e/admin",
+        "/x/%2E%2E/admin",
+        "/x%2f%2e%2e%2fadmin",
+        "/%2fadmin",
+        "/admin?x",
+        "/admin#x",
+        "/admin/../admin/",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let parts = [
+        "", ".", "..", "x", "%2e", "%2E.", "..;", "%2f", "x%2f..", "..%2f",
+    ];
+    let ends = [
+        "admin",
+        "%61dmin",
+        "a%64min/",
+        "admin%2f.",
+        "admin/x/..",
+        "public",
+    ];
+    for first in parts {
+        for second in parts {
+            all.extend(ends.map(|end| format!("/{first}/{second}/{end}")));
+        }
+    }
+    all
+}
+
+/// A site that reads paths as RFC 3986 says: unreserved characters decoded, dots followed, nothing else.
+fn strict_site() -> Origin {
+    Origin::answering(Box::new(|got| {
+        let path = got.target().split('?').next().unwrap_or("");
+        let mut plain = path.to_owned();
+        for (encoded, letter) in [("%61", "a"), ("%64", "d"), ("%2e", "."), ("%2E", ".")] {
+            plain = plain.replace(encoded, letter);
+        }
+        let mut kept: Vec<&str> = Vec::new();
+        for segment in plain.split('/').skip(1) {
+            match segment {
+                "." => {}
+                ".." => drop(kept.pop()),
+                segment => kept.push(segment),
+            }
+        }
+        Some(page(match kept.first() {
+            Some(&"admin") => "admin",
+            Some(&"victim") => "/victim",
+            _ => "other",
+        }))
+    }))
+}
+
+/// A real nginx, where one is installed.
+struct Nginx {
+    child: Child,
+    address: SocketAddr,
+    _folder: tempfile::TempDir,
+}
+
+impl Nginx {
+    fn start() -> Option<Nginx> {
+        let folder = tempfile::tempdir().unwrap();
+        let address: SocketAddr = format!("127.0.0.1:{}", free_port()).parse().unwrap();
+        let at = folder.path().display();
+        let config = format!(
+            "daemon off; master_process off; pid {at}/pid; error_log {at}/errors;\n\
+             events {{ }}\n\
+             http {{ access_log off; client_body_temp_path {at}/a; proxy_temp_path {at}/b; fastcgi_temp_path {at}/c;\n\
+             uwsgi_temp_path {at}/d; scgi_temp_path {at}/e;\n\
+             server {{ listen {address}; location / {{ return 200 other; }} location /victim {{ return 200 /victim; }}\n\
+             location /admin {{ return 200 admin; }} }} }}\n"
+        );
+        fs::write(folder.path().join("nginx.conf"), config).unwrap();
+        let child = Command::new("nginx")
+            .arg("-c")
+            .arg(folder.path().join("nginx.conf"))
+            .arg("-e")
+            .arg(folder.path().join("errors"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let nginx = Nginx {
+            child,
+            address,
+            _folder: folder,
+        };
+        wait_for("nginx listens", || {
+            std::net::TcpStream::connect(address).is_ok()
+        });
+        Some(nginx)
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn ask(address: SocketAddr, target: &str) -> (u16, String) {
+    let mut client = Client::connect("127.0.0.1", address).unwrap();
+    client
+        .send(&request("GET", target, &[("Connection", "close")]))
+        .unwrap();
+    client
+        .answer(false)
+        .map_or((0, String::new()), |answer| (answer.status, answer.text()))
+}
+
+/// Spellings that the site itself serves as the protected page, and the gate does not stop.
+fn slips_through(site: SocketAddr, gate: SocketAddr) -> Vec<String> {
+    let all = spellings();
+    let results = each(&all, |target| {
+        let is_admin = ask(site, target).1 == "admin";
+        is_admin && !matches!(ask(gate, target).0, 400 | 403)
+    });
+    let slipped = all.iter().zip(results).filter(|(_, slips)| *slips);
+    slipped.map(|(target, _)| target.clone()).collect()
+}
+
+const ADMIN: &str = "[[gate.rule]]\npath = \"/admin*\"\naction = \"block\"\n";
+
+fn check_spellings(site: SocketAddr) {
+    let served = spellings()
+        .iter()
+        .filter(|target| ask(site, target).1 == "admin")
+        .count();
+    assert!(served > 50, "the site reads {served} spellings as the page");
+    let mut guarded = gate(site, "", ADMIN);
+    watched(&mut guarded, |gate| {
+        assert_eq!(slips_through(site, gate.address), Vec::<String>::new());
+        // Encoded paths elsewhere work as before.
+        for target in [
+            "/files/a%2Fb",
+            "/files/a%2fb",
+            "/x/%2e%2e/y",
+            "/a%3fb",
+            "/a;b/c",
+            "/a%5cb",
+            "/%C3%A4",
+        ] {
+            assert_eq!(ask(gate.address, target).0, 200, "{target}");
+        }
+    });
+    let lax = gate(site, "without = [\"spellings\"]", ADMIN);
+    assert!(!slips_through(site, lax.address).is_empty());
+}
+
+#[test]
+fn h014_spellings_of_a_path_before_a_strict_site() {
+    check_spellings(strict_site().address);
+}
+
+#[test]
+fn h014_spellings_of_a_path_before_nginx() {
+    if let Some(nginx) = Nginx::start() {
+        check_spellings(nginx.address);
+    }
+}
+
+/// True where all of these are stopped.
+fn stops(address: SocketAddr, targets: &[&str]) -> bool {
+    targets
+        .iter()
+        .all(|target| matches!(ask(address, target).0, 400 | 403))
+}
+
+#[test]
+fn h015_fragments() {
+    let rules = "[[gate.rule]]\npattern = \"/public\"\naction = \"pass\"\n\
+         [[gate.rule]]\npath = \"/secret*\"\naction = \"block\"\n";
+    let origin = Origin::start();
+    let mut guarded = gate(origin.address, "", rules);
+    let targets = [
+        "/secret#/public",
+        "/secret?x#/public",
+        "/secret?#/public",
+        "/secret#",
+        "/secret%23/public",
+    ];
+    watched(&mut guarded, |gate| {
+        assert!(stops(gate.address, &targets));
+        assert!(!origin.has_seen("/secret"));
+        assert_eq!(ask(gate.address, "/public").0, 200);
+    });
+    assert!(!stops(naive(origin.address), &targets[..1]));
+    let lax = gate(origin.address, "without = [\"spellings\"]", rules);
+    assert!(!stops(lax.address, &targets));
+}
+
+#[test]
+fn h016_path_rules_see_the_path_alone() {
+    let rules = "[[gate.rule]]\npattern = \"^/api/.*/status\"\naction = \"pass\"\n\
+         [[gate.rule]]\npath = \"/api/*\"\naction = \"block\"\n";
+    let origin = Origin::start();
+    let mut guarded = gate(origin.address, "", rules);
+    let targets = [
+        "/api/private?x=/status",
+        "/api/private?/api/x/status",
+        "/api/private%3f/status",
+        "/api/private%3F/status",
+        "/api/private%253f/status",
+        "/api/private%00/status",
+    ];
+    watched(&mut guarded, |gate| {
+        assert!(stops(gate.address, &targets));
+        assert_eq!(ask(gate.address, "/api/x/status").0, 200);
+        assert_eq!(ask(gate.address, "/api/x/status?a=b").0, 200);
+    });
+    assert!(!stops(naive(origin.address), &targets[..1]));
+    let lax = gate(origin.address, "without = [\"spellings\"]", rules);
+    assert!(!stops(lax.address, &targets));
+}
+
+#[test]
+fn h018_methods() {
+    let origin = Origin::start();
+    let rule = "[[gate.rule]]\nmethods = [\"DELETE\"]\naction = \"block\"\n\
+         [[gate.rule]]\npath = \"/open*\"\nmethods = [\"GET\"]\naction = \"pass\"\n\
+         [[gate.rule]]\npath = \"/open*\"\naction = \"block\"\n";
+    let mut guarded = gate(origin.address, "", rule);
+    let status = |address: SocketAddr, line: &str| {
+        let bytes =
+            format!("{line} HTTP/1.1\r\nHost: www.example.org\r\nConnection: close\r\n\r\n");
+        raw(address, bytes.as_bytes()).status()
+    };
+    watched(&mut guarded, |gate| {
+        for (line, wanted) in [
+            ("CONNECT 127.0.0.1:22", 405),
+            ("CONNECT /x", 405),
+            ("TRACE /", 405),
+            ("OPTIONS *", 200),
+            ("DELETE /", 403),
+            ("delete /", 200),
+            ("GET /open", 200),
+            ("get /open", 403),
+            ("FOO /open", 403),
+            ("G\u{e9}T /", 400),
+        ] {
+            assert_eq!(status(gate.address, line), wanted, "{line}");
+        }
+        for name in [
+            "X-HTTP-Method-Override",
+            "X-Method-Override",
+            "X-HTTP-Method",
+        ] {
+            assert_eq!(get(gate.address, "/", &[(name, "DELETE")]).status, 200);
+            let mut client = Client::connect("127.0.0.1", gate.address).unwrap();
+            client
+                .send(&request("DELETE", "/", &[(name, "GET")]))
+                .unwrap();
+            assert_eq!(client.answer(false).unwrap().status, 403);
+        }
+    });
+    assert_ne!(status(naive(origin.address), "TRACE /"), 405);
+}
+
+#[test]
+fn h018_methods_that_nobody_knows_count_like_get() {
+    let pages = |address: SocketAddr, source: &str, method: &str| {
+        let passes = |page: &i32| {
+            let mut client = Client::connect(source, address).unwrap();
+            client
+                .send(&request(method, &format!("/{page}"), &[]))
+                .unwrap();
+            client.answer(false).unwrap().status == 200
+        };
+        (0..30).filter(passes).count()
+    };
+    let origin = Origin::start();
+    let mut guarded = Gate::start(&origin);
+    watched(&mut guarded, |gate| {
+        assert_eq!(pages(gate.address, "127.18.1.1", "get"), 20);
+        assert_eq!(pages(gate.address, "127.18.2.1", "FOO"), 20);
+        assert_eq!(pages(gate.address, "127.18.3.1", "GET"), 20);
+    });
+    assert_eq!(pages(naive(origin.address), "127.18.2.1", "FOO"), 30);
+}
+
+/// Asks for so many pages that the next one meets a challenge.
+fn exhaust(address: SocketAddr, source: &str) {
+    for page in 0..21 {
+        get_from(source, address, &format!("/many{page}"), &[]);
+    }
+}
+
+/// What is no page gets a short refusal that no cache keeps, and never a page.
+fn refuses_shortly(address: SocketAddr, source: &str) -> Result<(), String> {
+    type Kind = (
+        &'static str,
+        &'static str,
+        &'static [(&'static str, &'static str)],
+    );
+    let kinds: [Kind; 9] = [
+        ("GET", "/a.css", &[("Accept", "text/css,*/*;q=0.1")]),
+        ("GET", "/a.js", &[("Accept", "*/*")]),
+        ("GET", "/a.png", &[("Accept", "image/avif,image/webp,*/*")]),
+        ("GET", "/a.png", &[("Sec-Fetch-Dest", "image")]),
+        ("GET", "/data", &[("Sec-Fetch-Dest", "empty")]),
+        ("GET", "/data", &[("X-Requested-With", "XMLHttpRequest")]),
+        ("GET", "/data", &[("Accept", "application/json")]),
+        ("POST", "/form", &[("Content-Length", "0")]),
+        ("HEAD", "/page", &[]),
+    ];
+    for (method, path, headers) in kinds {
+        let mut client = Client::connect(source, address).unwrap();
+        client.send(&request(method, path, headers)).unwrap();
+        let answer = client.answer(method == "HEAD").unwrap();
+        let kept = answer.header("cache-control").unwrap_or_default();
+        let kind = answer.header("content-type").unwrap_or_default();
+        let is_short = matches!(answer.status, 401 | 403 | 429)
+            && kept.contains("no-store")
+            && answer.body.len() < 1000
+            && !kind.contains("html")
+            && !answer.text().contains('<');
+        if !is_short {
+            return Err(format!("{method} {path}: {}{}", answer.head, answer.text()));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn h070_what_is_no_page_gets_no_page() {
+    let origin = Origin::start();
+    let mut guarded = Gate::start(&origin);
+    watched(&mut guarded, |gate| {
+        exhaust(gate.address, "127.70.0.1");
+        refuses_shortly(gate.address, "127.70.0.1").unwrap();
+    });
+    assert!(refuses_shortly(naive(origin.address), "127.70.0.1").is_err());
+}
+
+#[test]
+fn h071_paths_for_everybody_and_what_hides_behind_them() {
+    let origin = Origin::start();
+    let mut guarded = Gate::start(&origin);
+    let hidden = [
+        "/robots.txt/../secret",
+        "/.well-known/../secret",
+        "/.well-known/%2e%2e/secret",
+        "/.well-known/..%2fsecret",
+        "/.well-known/x/../../secret",
+        "/.well-known/..;/secret",
+        "/.well-known\\..\\secret",
+        "/.well-known/..%5csecret",
+        "/.well-known//../secret",
+        "/favicon.ico/..%2f/secret",
+        "/secret?/robots.txt",
+        "/secret#/robots.txt",
+        "/secret/robots.txt/..",
+    ];
+    let passed = |address: SocketAddr| -> Vec<&str> {
+        let targets = hidden.iter();
+        targets
+            .filter(|target| get_from("127.71.0.1", address, target, &[]).status == 200)
+            .copied()
+            .collect()
+    };
+    watched(&mut guarded, |gate| {
+        exhaust(gate.address, "127.71.0.1");
+        for target in [
+            "/robots.txt",
+            "//robots.txt",
+            "/robots.txt?x",
+            "/.well-known/acme-challenge/x",
+            "/favicon.ico",
+        ] {
+            let answer = get_from("127.71.0.1", gate.address, target, &[]);
+            assert_eq!(answer.text(), format!("you asked for {target}"));
+        }
+        assert_eq!(passed(gate.address), Vec::<&str>::new());
+        assert!(!origin.has_seen("secret"));
+    });
+    let lax = Gate::without(&origin, "spellings");
+    exhaust(lax.address, "127.71.0.1");
+    assert!(!passed(lax.address).is_empty());
+}
