@@ -23,6 +23,7 @@ use prost::Message;
 
 use crate::body::Body;
 use crate::challenge;
+use crate::config::Role;
 use crate::forward_auth;
 use crate::forward_auth::Dialect;
 use crate::forward_auth::Fault;
@@ -35,7 +36,7 @@ use crate::serve::Connection;
 use crate::trust::Peer;
 
 /// The path of the call.
-pub(crate) const CHECK: &str = "/envoy.service.auth.v3.Authorization/Check";
+const CHECK: &str = "/envoy.service.auth.v3.Authorization/Check";
 
 /// Envoy takes heads of 60 KiB; bodies, which it can send along, are of no use here.
 const MESSAGE_MAX: usize = 256 * 1024;
@@ -163,6 +164,16 @@ struct Passed {
     headers: Vec<HeaderOption>,
     #[prost(string, repeated, tag = "5")]
     headers_to_remove: Vec<String>,
+}
+
+/// True for a call.
+pub(crate) fn is_call<B>(connection: &Connection, request: &Request<B>) -> bool {
+    connection.role == Role::Envoy && request.uri().path() == CHECK
+}
+
+/// The answer to a call that keeps a request from passing: the client gets this page.
+pub(crate) fn denial(page: Response<Body>) -> Response<Body> {
+    encode(&denied(page))
 }
 
 /// Answers one call.

@@ -114,7 +114,7 @@ pub(crate) async fn answer(
         let name = name.to_owned();
         return own_page(connection, live, request, &host, &name).await;
     }
-    if connection.role == Role::Envoy && path == envoy::CHECK {
+    if envoy::is_call(connection, &request) {
         return envoy::check(connection, live, request).await;
     }
     let headers = request.headers();

@@ -164,12 +164,13 @@ const NO_READERS: [&str; 17] = [
     "SEARCH",
 ];
 
-/// The method by which a request counts: many sites answer `get`, or a word that nobody has heard of, like GET.
-fn counted_as(method: &Method) -> &[u8] {
-    match method.as_str() {
-        name if NO_READERS.contains(&name) => name.as_bytes(),
-        _ => b"GET",
-    }
+/// True for a request that counts as a page when it is asked for: many sites answer `get`, or a word that nobody has heard of, like GET.
+pub(crate) fn asks_for_page(method: &str, target: &str) -> bool {
+    let method = match NO_READERS.contains(&method) {
+        true => method,
+        false => "GET",
+    };
+    is_page(method.as_bytes(), target.as_bytes())
 }
 
 impl Gate {
@@ -206,7 +207,7 @@ impl Gate {
         let asked = Asked {
             source: visitor.source,
             time,
-            is_page: facts.is_counted && is_page(counted_as(facts.method), facts.target.as_bytes()),
+            is_page: facts.is_counted && asks_for_page(facts.method.as_str(), facts.target),
             agent,
             rule,
             user: None,

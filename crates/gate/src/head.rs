@@ -280,7 +280,69 @@ impl Chunks {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Lines that heads are put together from: sound ones, and those that are read differently by somebody.
+    const LINES: [&str; 24] = [
+        "Host: a.example\r\n",
+        "Content-Length: 5\r\n",
+        "Content-Length: 0\r\n",
+        "content-length:7\r\n",
+        "Content-Length: 5, 5\r\n",
+        "Content-Length : 5\r\n",
+        "Content-Length: 5\n",
+        "Content-Length: 0x5\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "transfer-encoding:chunked\r\n",
+        "Transfer-Encoding: identity\r\n",
+        "Transfer-Encoding:\tchunked\r\n",
+        "X: a\r\n",
+        "X: a\n",
+        "X: a\r\n b\r\n",
+        "X: \u{e9}\r\n",
+        ": x\r\n",
+        "X\r\n",
+        "X: a\rTransfer-Encoding: chunked\r\n",
+        "X: a\0\r\n",
+        "Upgrade: websocket\r\n",
+        "Connection: upgrade\r\n",
+        "Connection: close\r\n",
+        "\r\n",
+    ];
+
+    proptest! {
+        /// What passes, the HTTP library reads to the same length: it cannot see a request where the guard sees a body.
+        #[test]
+        fn the_library_reads_what_passes_in_the_same_way(
+            post in any::<bool>(),
+            lines in proptest::collection::vec(proptest::sample::select(&LINES[..]), 0..6),
+        ) {
+            let method = if post { "POST" } else { "GET" };
+            let text = format!("{method} / HTTP/1.1\r\n{}\r\n", lines.concat());
+            let Some(end) = end(text.as_bytes()) else { return Ok(()) };
+            let Ok(follows) = check(&text.as_bytes()[..end]) else { return Ok(()) };
+            let mut headers = [httparse::EMPTY_HEADER; 32];
+            let mut request = httparse::Request::new(&mut headers);
+            let parsed = request.parse(text.as_bytes());
+            prop_assert_eq!(parsed, Ok(httparse::Status::Complete(end)), "{:?}", text);
+            let values = |name: &str| -> Vec<&[u8]> {
+                let named = request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
+                named.map(|header| header.value).collect()
+            };
+            let (lengths, encodings) = (values("content-length"), values("transfer-encoding"));
+            match follows {
+                Follows::Chunks => prop_assert!(lengths.is_empty() && encodings == [&b"chunked"[..]]),
+                Follows::Bytes(0) | Follows::Websocket => prop_assert!(encodings.is_empty() && lengths.len() <= 1),
+                Follows::Bytes(length) => {
+                    prop_assert!(encodings.is_empty());
+                    let expected = length.to_string();
+                    prop_assert_eq!(lengths, [expected.as_bytes()]);
+                }
+            }
+        }
+    }
 
     fn head(headers: &str) -> Result<Follows, Unclear> {
         check(format!("POST / HTTP/1.1\r\nHost: a.example\r\n{headers}\r\n").as_bytes())

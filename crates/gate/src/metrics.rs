@@ -52,6 +52,29 @@ const DECISIONS: [Decision; 4] = [
     Decision::Block,
 ];
 
+/// Why requests are refused, how sites fail, and why answers to challenges do not count.
+const REFUSED: [&str; 7] = [
+    "length",
+    "host",
+    "target",
+    "method",
+    "expectation",
+    "head_size",
+    "question",
+];
+const FAILURES: [&str; 3] = ["unreachable", "broken", "late"];
+const REFUSALS: [&str; 9] = [
+    "malformed",
+    "forged",
+    "restarted",
+    "expired",
+    "early",
+    "no_cookie",
+    "other_visitor",
+    "too_easy",
+    "spent",
+];
+
 /// Makes metrics, each under its name.
 struct Making(Registry);
 
@@ -71,6 +94,21 @@ impl Making {
     fn family(&mut self, name: &str, help: &str) -> Family<Labels, Counter> {
         let family: Family<Labels, Counter> = Family::default();
         self.0.register(name, help, family.clone());
+        family
+    }
+
+    /// A family whose members are shown from the start: what has not happened yet is 0, and not missing.
+    fn known(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &'static str,
+        values: &[&'static str],
+    ) -> Family<Labels, Counter> {
+        let family = self.family(name, help);
+        for value in values {
+            drop(family.get_or_create(&[(label, *value)]));
+        }
         family
     }
 }
@@ -93,11 +131,11 @@ impl Default for Metrics {
             statuses: ["other", "1xx", "2xx", "3xx", "4xx", "5xx"].map(|class| of(&statuses, "class", class)),
             duration,
             own: make.counter("own", "Requests for the gate's own pages"),
-            refused: make.family("refused", "Requests refused because they can be read in two ways"),
-            upstream_failures: make.family("upstream_failures", "Requests that the site did not answer"),
+            refused: make.known("refused", "Requests refused because they can be read in two ways", "reason", &REFUSED),
+            upstream_failures: make.known("upstream_failures", "Requests that the site did not answer", "kind", &FAILURES),
             challenges: make.counter("challenges", "Challenges shown"),
             solved: make.counter("solved", "Challenges solved"),
-            answers_refused: make.family("answers_refused", "Answers to challenges that did not count"),
+            answers_refused: make.known("answers_refused", "Answers to challenges that did not count", "reason", &REFUSALS),
             panics: make.counter("panics", "Requests during which the gate had an error of its own; each was challenged"),
             connections: make.gauge("connections", "Connections of clients"),
             connections_refused: make.counter("connections_refused", "Connections closed because there were too many"),

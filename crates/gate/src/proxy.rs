@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use cattlegrid_core::profile::is_page;
 use http_body::Body as _;
 use hyper::HeaderMap;
 use hyper::Request;
@@ -26,6 +25,7 @@ use crate::challenge::Upstream;
 use crate::defence::Defence;
 use crate::framing;
 use crate::gate::Live;
+use crate::gate::asks_for_page;
 use crate::log::Entry;
 use crate::serve;
 use crate::serve::Connection;
@@ -161,8 +161,7 @@ fn passed_back(
 
 /// Counts a page that did not look like one when it was asked for: a crawler may ask by POST, or for `/page/7/x.css`.
 fn count_unforeseen(connection: &Connection, entry: &Entry) {
-    let target = entry.target.as_str().as_bytes();
-    let is_foreseen = is_page(entry.method.as_str().as_bytes(), target);
+    let is_foreseen = asks_for_page(entry.method.as_str(), entry.target.as_str());
     // Whom the owner lets pass is not counted at all.
     let is_owners = matches!(entry.reason, "owners_rule" | "owners_entry");
     if !is_foreseen && !is_owners {

@@ -21,11 +21,11 @@ use cattlegrid_core::policy::Counters;
 use cattlegrid_core::policy::DAY;
 use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Reason;
-use cattlegrid_core::profile::is_page;
 use cattlegrid_core::request::Source;
 use serde::Deserialize;
 
 use crate::gate::Gate;
+use crate::gate::asks_for_page;
 
 /// How often counters are saved.
 const EVERY: Duration = Duration::from_secs(60);
@@ -167,7 +167,7 @@ fn recount_line(line: &[u8], gate: &Gate) -> bool {
     }
     let mut reasons = Reason::ALL.iter();
     let is_counted = reasons.any(|reason| reason.name() == line.reason && reason.is_counted());
-    let is_page = is_page(line.method.as_bytes(), line.target.as_bytes());
+    let is_page = asks_for_page(line.method, &line.target);
     let source = Source::from_address(line.source.as_bytes());
     if let Some(source) = source
         && time_ms >= gate.saved_ms

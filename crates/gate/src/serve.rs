@@ -23,6 +23,7 @@ use crate::challenge::Page;
 use crate::challenge::Reader;
 use crate::config::Role;
 use crate::defence::Defence;
+use crate::envoy;
 use crate::forward_auth;
 use crate::framing;
 use crate::framing::Doubt;
@@ -61,6 +62,7 @@ pub(crate) async fn serve(
     let catches = live.setup.defences.has(Defence::Panic);
     let version = request.version();
     let is_kept_out_of_caches = live.setup.defences.has(Defence::NoStore);
+    let is_call = envoy::is_call(&connection, &request);
     let answering = answer(Arc::clone(&connection), live, request);
     let response = match catches {
         true => AssertUnwindSafe(answering).catch_unwind().await,
@@ -69,7 +71,11 @@ pub(crate) async fn serve(
     let mut response = response.unwrap_or_else(|_| {
         connection.worker.gate.metrics.panics.inc();
         let live = connection.worker.gate.live.load();
-        page(live.pages.challenge_needed())
+        let page = page(live.pages.challenge_needed());
+        match is_call {
+            true => envoy::denial(page),
+            false => page,
+        }
     });
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         connection.upgrading.refuse(number);

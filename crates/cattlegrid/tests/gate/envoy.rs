@@ -180,7 +180,7 @@ impl http_body::Body for Whole {
 }
 
 /// A call with any bytes as its body: the answer's message and gRPC's status.
-fn call(address: SocketAddr, body: Vec<u8>) -> (Vec<u8>, String) {
+fn call(address: SocketAddr, body: Vec<u8>, headers: &[(&str, &str)]) -> (Vec<u8>, String) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -191,13 +191,15 @@ fn call(address: SocketAddr, body: Vec<u8>) -> (Vec<u8>, String) {
             .await
             .unwrap();
         tokio::spawn(connection);
-        let request = Request::post(format!(
+        let mut request = Request::post(format!(
             "http://{address}/envoy.service.auth.v3.Authorization/Check"
         ))
         .header("content-type", "application/grpc")
-        .header("te", "trailers")
-        .body(Whole(Some(body.into())))
-        .unwrap();
+        .header("te", "trailers");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Whole(Some(body.into()))).unwrap();
         let response = sender.send_request(request).await.unwrap();
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "application/grpc");
@@ -223,7 +225,7 @@ fn framed(message: &[u8]) -> Vec<u8> {
 }
 
 fn check(address: SocketAddr, request: &CheckRequest) -> CheckResponse {
-    let (answer, status) = call(address, framed(&request.encode_to_vec()));
+    let (answer, status) = call(address, framed(&request.encode_to_vec()), &[]);
     assert_eq!(status, "0");
     let (prefix, message) = answer.split_at(5);
     assert_eq!(prefix, framed(message).split_at(5).0);
@@ -411,64 +413,70 @@ fn headers_may_come_as_they_were_sent() {
     assert_eq!(gate.log()[0]["agent"], "Caf\u{e9}/1.0");
 }
 
+fn http(context: &mut AttributeContext) -> &mut HttpRequest {
+    context.request.as_mut().unwrap().http.as_mut().unwrap()
+}
+
+/// A change to a question, and the field that is wrong then.
+type Wrong = (&'static str, fn(&mut AttributeContext));
+
+const WRONG: [Wrong; 9] = [
+    ("attributes.source.address", |context| context.source = None),
+    ("attributes.source.address", |context| {
+        let pipe = EitherAddress::Pipe(Pipe::default());
+        let address = context.source.as_mut().unwrap().address.as_mut();
+        address.unwrap().address = Some(pipe);
+    }),
+    ("attributes.request.http.method", |context| {
+        context.request = None;
+    }),
+    ("attributes.request.http.method", |context| {
+        http(context).method.clear();
+    }),
+    ("attributes.request.http.path", |context| {
+        http(context).path.clear();
+    }),
+    ("attributes.request.http.path", |context| {
+        http(context).path = "?x".to_owned();
+    }),
+    ("attributes.request.http.path", |context| {
+        http(context).path = "http://www.example.org/".to_owned();
+    }),
+    ("attributes.request.http.host", |context| {
+        http(context).host.clear();
+    }),
+    ("attributes.request.http.host", |context| {
+        http(context).host = "a@b".to_owned();
+    }),
+];
+
 /// Whatever a question lacks, the call succeeds and the request is refused: Envoy may have been told to let requests pass where calls
 /// fail.
 #[test]
 fn h048_a_question_in_doubt_is_refused_and_no_failed_call() {
     let origin = Origin::start();
-    let mut gate = Gate::with(&origin, asked("envoy"));
-    let before = gate.files();
+    let gate = Gate::with(&origin, asked("envoy"));
     let good = question("198.51.100.7", "/robots.txt", "");
     passed(check(gate.address, &good));
-    let change = |change: fn(&mut AttributeContext)| {
-        let mut request = good.clone();
-        change(request.attributes.as_mut().unwrap());
-        request
-    };
-    fn http(context: &mut AttributeContext) -> &mut HttpRequest {
-        context.request.as_mut().unwrap().http.as_mut().unwrap()
-    }
-    let wrong: [(&str, fn(&mut AttributeContext)); 9] = [
-        ("attributes.source.address", |context| context.source = None),
-        ("attributes.source.address", |context| {
-            let pipe = EitherAddress::Pipe(Pipe::default());
-            context
-                .source
-                .as_mut()
-                .unwrap()
-                .address
-                .as_mut()
-                .unwrap()
-                .address = Some(pipe);
-        }),
-        ("attributes.request.http.method", |context| {
-            context.request = None
-        }),
-        ("attributes.request.http.method", |context| {
-            http(context).method.clear()
-        }),
-        ("attributes.request.http.path", |context| {
-            http(context).path.clear()
-        }),
-        ("attributes.request.http.path", |context| {
-            http(context).path = "?x".to_owned()
-        }),
-        ("attributes.request.http.path", |context| {
-            http(context).path = "http://www.example.org/".to_owned();
-        }),
-        ("attributes.request.http.host", |context| {
-            http(context).host.clear()
-        }),
-        ("attributes.request.http.host", |context| {
-            http(context).host = "a@b".to_owned()
-        }),
-    ];
-    for (named, change_it) in wrong {
+    for (named, change) in WRONG {
         let said = gate.stderr().len();
-        let (status, _) = denied(check(gate.address, &change(change_it)));
+        let mut wrong = good.clone();
+        change(wrong.attributes.as_mut().unwrap());
+        let (status, _) = denied(check(gate.address, &wrong));
         assert_eq!(status, 403);
         wait_for("a message", || gate.stderr()[said..].contains(named));
     }
+    wait_for("one line in the log", || gate.log().len() == 1);
+    let gate = gate.restart();
+    assert_eq!(gate.log().len(), 1);
+}
+
+#[test]
+fn any_bytes_and_any_fault_of_ours_are_an_answer_that_denies() {
+    let origin = Origin::start();
+    let gate = Gate::with(&origin, asked("envoy"));
+    let files = gate.files();
+    let good = question("198.51.100.7", "/robots.txt", "");
     let good = framed(&good.encode_to_vec());
     let bodies = [
         Vec::new(),
@@ -481,18 +489,21 @@ fn h048_a_question_in_doubt_is_refused_and_no_failed_call() {
         [&[1][..], &good[1..]].concat(),
         vec![0; 300 * 1024],
     ];
-    for body in bodies {
+    let denies = |body: Vec<u8>, headers: &[(&str, &str)]| {
         let length = body.len();
-        let (answer, status) = call(gate.address, body);
+        let (answer, status) = call(gate.address, body, headers);
         assert_eq!(status, "0", "{length} bytes");
         let (status, _) = denied(CheckResponse::decode(&answer[5..]).unwrap());
         assert_eq!(status, 403, "{length} bytes");
+    };
+    for body in bodies {
+        denies(body, &[]);
     }
-    assert_eq!(gate.log().len(), 1);
     assert!(!gate.stderr().contains("panicked"), "{}", gate.stderr());
-    wait_for("open files are back", || gate.files() <= before + 8);
-    gate = gate.restart();
-    assert!(gate.log().len() == 1);
+    denies(good, &[("x-test-panic", "1")]);
+    assert!(gate.stderr().contains("panicked"), "{}", gate.stderr());
+    wait_for("open files are back", || gate.files() <= files + 8);
+    assert_eq!(gate.log().len(), 0);
 }
 
 #[test]

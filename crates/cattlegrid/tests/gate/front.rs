@@ -7,6 +7,8 @@ use std::io;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
+use std::panic;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::Child;
 use std::process::Command;
@@ -35,6 +37,9 @@ use crate::harness::try_get_from;
 use crate::harness::wait_for;
 use crate::solve::Browser;
 use crate::solve::Puzzle;
+
+/// A change to a shipped configuration, to see that a test fails without what is taken out.
+type Edit = (&'static str, &'static str);
 
 /// A web server of another maker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,11 +77,13 @@ impl Server {
         own: SocketAddr,
         gate: SocketAddr,
         site: SocketAddr,
+        edit: Edit,
     ) -> Command {
         let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/gate");
         let copy = |name: &str| {
             let text = fs::read_to_string(shipped.join(name)).unwrap();
             let text = text
+                .replace(edit.0, edit.1)
                 .replace("127.0.0.1:9080", &gate.to_string())
                 .replace("127.0.0.1 9080", &format!("{} {}", gate.ip(), gate.port()))
                 .replace("127.0.0.1:8081", &site.to_string())
@@ -134,14 +141,14 @@ pub(crate) struct Front {
 
 impl Front {
     /// Starts a server and waits until it answers. A free port may be taken before the server has it, so there is more than one try.
-    fn start(server: Server, gate: SocketAddr, site: SocketAddr) -> Front {
+    fn start(server: Server, gate: SocketAddr, site: SocketAddr, edit: Edit) -> Front {
         for _ in 0..3 {
             let folder = tempfile::tempdir().unwrap();
             fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
             let address: SocketAddr = format!("127.0.0.1:{}", free_port()).parse().unwrap();
             let said = fs::File::create(folder.path().join("stderr")).unwrap();
             let child = server
-                .command(folder.path(), address, gate, site)
+                .command(folder.path(), address, gate, site, edit)
                 .stdin(Stdio::null())
                 .stdout(said.try_clone().unwrap())
                 .stderr(said)
@@ -199,11 +206,15 @@ pub(crate) fn asked(role: &str) -> Wanted {
 
 impl Stand {
     pub(crate) fn start(server: Server) -> Stand {
+        Stand::edited(server, ("\0", ""))
+    }
+
+    fn edited(server: Server, edit: Edit) -> Stand {
         let origin = Origin::answering(Box::new(|got| {
             Some(page(&format!("you asked for {}", got.target())))
         }));
         let gate = Gate::with(&origin, asked("forward_auth"));
-        let front = Front::start(server, gate.address, origin.address);
+        let front = Front::start(server, gate.address, origin.address, edit);
         Stand {
             origin,
             gate,
@@ -360,8 +371,16 @@ pub(crate) fn passes_on_what_was_sent(server: Server) {
 }
 
 /// H047, H049 and their neighbours: no header that a client sends changes who it is, what it asks for or whether that counts.
-pub(crate) fn spoofed_headers_do_not_matter(server: Server) {
-    let mut stand = Stand::start(server);
+pub(crate) fn spoofed_headers_do_not_matter(server: Server, edits: &[Edit]) {
+    check_spoofed(Stand::start(server));
+    for edit in edits {
+        let stand = Stand::edited(server, *edit);
+        let checked = panic::catch_unwind(AssertUnwindSafe(|| check_spoofed(stand)));
+        assert!(checked.is_err(), "no teeth without '{}'", edit.0);
+    }
+}
+
+fn check_spoofed(mut stand: Stand) {
     let before = stand.gate.before();
     let victim = Victim::start(stand.front.address);
     let spoofed = [
@@ -380,7 +399,7 @@ pub(crate) fn spoofed_headers_do_not_matter(server: Server) {
         ),
         ("X-Real-IP", VICTIM),
         ("X-Cattlegrid-Show", "challenge"),
-        ("X-Cattlegrid-Decision", "pass"),
+        ("X-Cattlegrid-Decision", "spoofed"),
     ];
     stand.use_up("127.0.0.2", 20, &spoofed);
     let got = stand.got("/page0");

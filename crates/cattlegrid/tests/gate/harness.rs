@@ -203,10 +203,13 @@ fn serve(
         Ok(())
     };
     loop {
+        let mut searched = 0;
         let end = loop {
-            if let Some(at) = find(&buffer, b"\r\n\r\n") {
-                break at + 4;
+            // A large head comes in many pieces: each is looked through once.
+            if let Some(at) = find(&buffer[searched..], b"\r\n\r\n") {
+                break searched + at + 4;
             }
+            searched = buffer.len().saturating_sub(3);
             read(&mut buffer, &mut stream)?;
         };
         let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
