@@ -21,6 +21,9 @@ use hyper::header::HeaderName;
 use hyper::header::HeaderValue;
 use tokio::time::Sleep;
 
+use crate::activity::Stream;
+use crate::activity::Watched;
+use crate::defence::Defence;
 use crate::log::Entry;
 use crate::upstream::Lease;
 use crate::worker::Worker;
@@ -36,6 +39,19 @@ pub(crate) enum Body {
     /// The message of a gRPC answer, and then that it is all.
     Rpc(Option<Bytes>),
     Site(Box<SiteBody>),
+    /// Of an answer over HTTP/2.
+    Watched(Box<Watched>),
+}
+
+impl Body {
+    /// The same, watched where there is a stream to watch.
+    pub(crate) fn watched(self, stream: Option<Stream>) -> Body {
+        let Some(stream) = stream else {
+            return self;
+        };
+        stream.offer();
+        Body::Watched(Box::new(Watched { body: self, stream }))
+    }
 }
 
 impl From<String> for Body {
@@ -105,8 +121,14 @@ impl SiteBody {
                 self.end();
                 Poll::Ready(None)
             }
-            // The client must see that the answer is not whole.
-            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(error.into()))),
+            Poll::Ready(Some(Err(error))) => {
+                let live = self.worker.gate.live.load();
+                // The client must see that the answer is not whole.
+                match live.setup.defences.has(Defence::BrokenBody) {
+                    true => Poll::Ready(Some(Err(error.into()))),
+                    false => Poll::Ready(None),
+                }
+            }
             Poll::Pending => {
                 let wait = self.wait;
                 let timer = self
@@ -153,6 +175,7 @@ impl http_body::Body for Body {
                 }
             },
             Body::Site(site) => site.poll_frame(context),
+            Body::Watched(watched) => watched.poll_frame(context),
         }
     }
 
@@ -162,6 +185,7 @@ impl http_body::Body for Body {
             Body::Full(bytes) => bytes.is_empty(),
             Body::Rpc(_) => false,
             Body::Site(site) => site.incoming.is_end_stream(),
+            Body::Watched(watched) => watched.body.is_end_stream(),
         }
     }
 
@@ -171,6 +195,7 @@ impl http_body::Body for Body {
             Body::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Body::Rpc(_) => SizeHint::default(),
             Body::Site(site) => site.incoming.size_hint(),
+            Body::Watched(watched) => watched.body.size_hint(),
         }
     }
 }

@@ -234,8 +234,10 @@ impl fmt::Display for Address {
 }
 
 /// One listener.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Listen {
+    /// Where the file names it.
+    pub line: usize,
     /// Where.
     pub address: Address,
     /// TLS: certificate and key.
@@ -244,6 +246,23 @@ pub struct Listen {
     pub proxy_protocol: bool,
     /// What it is for.
     pub role: Role,
+}
+
+impl PartialEq for Listen {
+    /// A listener stays the same when lines before it change.
+    fn eq(&self, other: &Listen) -> bool {
+        let Listen {
+            line: _,
+            address,
+            tls,
+            proxy_protocol,
+            role,
+        } = self;
+        *address == other.address
+            && *tls == other.tls
+            && *proxy_protocol == other.proxy_protocol
+            && *role == other.role
+    }
 }
 
 /// One site.
@@ -311,10 +330,13 @@ struct Errors<'a> {
 }
 
 impl Errors<'_> {
+    fn line(&self, offset: usize) -> usize {
+        let before = &self.text[..offset.min(self.text.len())];
+        1 + before.matches('\n').count()
+    }
+
     fn at(&mut self, offset: usize, what: impl fmt::Display) {
-        let line = 1 + self.text[..offset.min(self.text.len())]
-            .matches('\n')
-            .count();
+        let line = self.line(offset);
         self.all.push(format!("line {line}: {what}"));
     }
 }

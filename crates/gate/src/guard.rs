@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::io;
+use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use tokio::io::ReadBuf;
 use tokio::time::Instant;
 use tokio::time::Sleep;
 
+use crate::frames::Frames;
 use crate::head;
 use crate::head::Chunks;
 use crate::head::Follows;
@@ -35,18 +37,32 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\n";
 const NONSENSE: &[u8] = b"\0\r\n\r\n";
 /// A head that is longer than this is passed on: the library has a limit of its own and answers with 431.
 const HEAD_MAX: usize = 80 * 1024;
+/// Bytes of a first head that are read at once.
+const AHEAD: usize = 4096;
 
 /// How the guard is set.
 #[derive(Debug, Clone)]
 pub(crate) struct Watch {
     /// Framing is checked.
     pub(crate) checks_framing: bool,
+    /// Frames of HTTP/2 are counted.
+    pub(crate) counts_frames: bool,
     /// A whole head, from its first byte.
     pub(crate) header: Option<Duration>,
     /// The next bytes of a body.
     pub(crate) body: Duration,
     /// The client takes what was written.
     pub(crate) write: Duration,
+}
+
+impl Watch {
+    /// The state of a connection that speaks HTTP/2.
+    fn http2(&self) -> State {
+        match self.counts_frames {
+            true => State::Http2(Frames::new()),
+            false => State::Open,
+        }
+    }
 }
 
 /// What a request that may become a websocket has become; shared with the code that answers it.
@@ -109,7 +125,8 @@ enum State {
     Chunks(Chunks),
     /// A websocket was asked for: what follows depends on the answer.
     Upgrading,
-    /// Nothing is checked any more: HTTP/2, a websocket.
+    Http2(Frames),
+    /// Nothing is checked any more: a websocket.
     Open,
     /// The library is told nonsense, once.
     Refused,
@@ -159,9 +176,9 @@ impl<S> Guard<S> {
         }
     }
 
-    /// Nothing is checked: HTTP/2 was agreed on.
-    pub(crate) fn open(mut self) -> Guard<S> {
-        self.state = State::Open;
+    /// HTTP/2 was agreed on.
+    pub(crate) fn http2(mut self) -> Guard<S> {
+        self.state = self.watch.http2();
         self
     }
 
@@ -207,6 +224,13 @@ impl<S> Guard<S> {
                         };
                     }
                 },
+                State::Http2(frames) => {
+                    if !frames.walk(rest, std::time::Instant::now()) {
+                        self.state = State::Ended;
+                        break;
+                    }
+                    at = bytes.len();
+                }
                 State::Open => at = bytes.len(),
                 State::Upgrading | State::Refused | State::Ended => break,
             }
@@ -234,7 +258,7 @@ impl<S> Guard<S> {
         };
         let head = &bytes[blank..blank + length];
         if matches!(self.state, State::Start) && head == PREFACE {
-            self.state = State::Open;
+            self.state = self.watch.http2();
             return ControlFlow::Continue(0);
         }
         self.state = match head::check(head) {
@@ -261,7 +285,8 @@ impl<S> Guard<S> {
         buffer.put_slice(&self.held[..length]);
         self.held.drain(..length);
         self.ready -= length;
-        if self.held.is_empty() && self.held.capacity() > 4096 {
+        // Most connections wait for the next request: what was held takes no room then.
+        if self.held.is_empty() {
             self.held = Vec::new();
         }
     }
@@ -315,6 +340,18 @@ impl<S> Guard<S> {
     }
 }
 
+impl<S: AsyncRead + Unpin> Guard<S> {
+    /// Reads what there is of a first head. The library asks for 24 bytes, to see which version is spoken: so many at a time would cost a
+    /// call and a look from the start for each.
+    fn read_ahead(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut space = [MaybeUninit::uninit(); AHEAD];
+        let mut space = ReadBuf::uninit(&mut space);
+        let read = Pin::new(&mut self.inner).poll_read(context, &mut space);
+        self.held.extend_from_slice(space.filled());
+        read.map_ok(|()| space.filled().len())
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -346,16 +383,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
                 _ => {}
             }
             let before = buffer.filled().len();
-            match Pin::new(&mut this.inner).poll_read(context, buffer) {
+            let is_first = matches!(this.state, State::Start);
+            let read = match is_first {
+                true => this.read_ahead(context),
+                false => Pin::new(&mut this.inner)
+                    .poll_read(context, buffer)
+                    .map_ok(|()| buffer.filled().len() - before),
+            };
+            match read {
                 Poll::Pending if this.is_late(context) => {
                     return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
                 }
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Ready(Ok(())) if buffer.filled().len() == before => {
-                    return Poll::Ready(Ok(()));
-                }
-                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(())),
+                Poll::Ready(Ok(_)) => {}
             }
             if matches!(this.state, State::Open) {
                 return Poll::Ready(Ok(()));
@@ -364,7 +406,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
             if !matches!(this.state, State::Start | State::Head) {
                 this.read_timer = None;
             }
-            if !this.held.is_empty() {
+            if is_first || !this.held.is_empty() {
                 this.held.extend_from_slice(&buffer.filled()[before..]);
                 buffer.set_filled(before);
                 this.look_at_held();
@@ -388,6 +430,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Guard<S> {
+    fn count_sent(&mut self, outcome: &Poll<io::Result<usize>>) {
+        if let (State::Http2(frames), Poll::Ready(Ok(length))) = (&mut self.state, outcome) {
+            frames.sent(*length);
+        }
+    }
+
     /// An answer that the client does not take in time ends the connection.
     fn written<T>(
         &mut self,
@@ -416,6 +464,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guard<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.inner).poll_write(context, bytes);
+        self.count_sent(&outcome);
         self.written(context, outcome)
     }
 
@@ -425,6 +474,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guard<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.inner).poll_write_vectored(context, slices);
+        self.count_sent(&outcome);
         self.written(context, outcome)
     }
 

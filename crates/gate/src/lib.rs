@@ -4,6 +4,7 @@
 //! by `gate` (which asks the policy of `core`), and then passed on by `proxy`, or answered with a page of [`challenge`]. What happened
 //! goes into the `log`, and from there `learn` judges sources and writes to the knowledge base, off the path of requests.
 
+mod activity;
 mod admin;
 mod base;
 mod body;
@@ -13,6 +14,7 @@ mod config;
 mod defence;
 mod envoy;
 mod forward_auth;
+mod frames;
 mod framing;
 mod gate;
 mod guard;

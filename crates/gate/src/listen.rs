@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use hyper::Request;
@@ -32,6 +33,8 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
+use crate::activity::Activity;
+use crate::activity::Use;
 use crate::config::Address;
 use crate::config::Listen;
 use crate::config::Role;
@@ -73,19 +76,24 @@ pub(crate) struct Listener {
 impl Listener {
     /// Loads what it needs, and binds nothing.
     pub(crate) fn new(listen: &Listen) -> Result<Listener, String> {
-        let tls = match &listen.tls {
-            None => None,
-            Some((certificate, key)) => Some(ArcSwap::from_pointee(load_tls(certificate, key)?)),
-        };
         Ok(Listener {
             listen: listen.clone(),
-            tls,
+            tls: load_tls(listen)?.map(ArcSwap::from_pointee),
         })
     }
 }
 
-/// Reads a certificate and its key.
-pub(crate) fn load_tls(certificate: &Path, key: &Path) -> Result<ServerConfig, String> {
+/// Reads a listener's certificate and key, where it has them. An error begins with the line that names them.
+pub(crate) fn load_tls(listen: &Listen) -> Result<Option<ServerConfig>, String> {
+    let Some((certificate, key)) = &listen.tls else {
+        return Ok(None);
+    };
+    read_tls(certificate, key)
+        .map(Some)
+        .map_err(|error| format!("line {}: {error}", listen.line))
+}
+
+fn read_tls(certificate: &Path, key: &Path) -> Result<ServerConfig, String> {
     let certificates: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect)
         .map_err(|error| {
@@ -318,19 +326,23 @@ where
             peer = Peer::Address(client);
         }
     }
+    // In boxes each has the room that it needs: a connection without TLS has no room for it, and none is moved from hand to hand.
     let role = listener.listen.role;
+    let watch = watch_of(&live.setup);
+    // Settings that were replaced must not live as long as a connection.
+    drop(live);
     match &listener.tls {
         None => {
-            let guard = Guard::new(stream, watch_of(&live.setup));
-            converse(guard, peer, false, role, worker, stop).await
+            let guard = Guard::new(stream, watch);
+            Box::pin(converse(guard, peer, false, role, worker, stop)).await
         }
         Some(tls) => {
             let acceptor = TlsAcceptor::from(tls.load_full());
-            let stream = timeout(wait, acceptor.accept(stream)).await??;
+            let stream = Box::new(timeout(wait, Box::pin(acceptor.accept(stream))).await??);
             let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-            let guard = Guard::new(stream, watch_of(&live.setup));
-            let guard = if is_http2 { guard.open() } else { guard };
-            converse(guard, peer, true, role, worker, stop).await
+            let guard = Guard::new(stream, watch);
+            let guard = if is_http2 { guard.http2() } else { guard };
+            Box::pin(converse(guard, peer, true, role, worker, stop)).await
         }
     }
 }
@@ -338,6 +350,7 @@ where
 fn watch_of(setup: &Setup) -> Watch {
     Watch {
         checks_framing: setup.defences.has(Defence::Framing),
+        counts_frames: setup.defences.has(Defence::Resets),
         header: setup
             .defences
             .has(Defence::HeaderTime)
@@ -366,18 +379,45 @@ where
         is_tls,
         role,
     });
+    let activity = Activity::new();
+    let watched = Arc::clone(&activity);
     let service = service_fn(move |request: Request<Incoming>| {
         let connection = Arc::clone(&connection);
-        async move { Ok::<_, Infallible>(serve::serve(connection, request).await) }
+        let stream = watched.begin(request.version());
+        // In a box it takes room only while there is a request: most connections wait for the next.
+        Box::pin(async move {
+            let response = serve::serve(connection, request).await;
+            Ok::<_, Infallible>(response.map(|body| body.watched(stream)))
+        })
     });
-    let builder = builder(&worker.gate.live.load().setup);
+    let live = worker.gate.live.load();
+    let waits = live.setup.waits.clone();
+    let mut is_watched = live.setup.defences.has(Defence::HeaderTime);
+    let builder = builder(&live.setup);
+    drop(live);
     let serving = builder.serve_connection_with_upgrades(TokioIo::new(guard), service);
     let mut serving = std::pin::pin!(serving);
-    tokio::select! {
-        ended = serving.as_mut() => return ended.map_err(io::Error::other),
-        _ = stop.wait_for(|stop| *stop) => serving.as_mut().graceful_shutdown(),
+    let step = waits.header.min(waits.write).min(waits.idle) / 2;
+    let mut is_ending = false;
+    loop {
+        tokio::select! {
+            ended = serving.as_mut() => return ended.map_err(io::Error::other),
+            _ = stop.wait_for(|stop| *stop), if !is_ending => {
+                is_ending = true;
+                serving.as_mut().graceful_shutdown();
+            }
+            () = tokio::time::sleep(step), if is_watched => match activity.look(&waits, Instant::now()) {
+                Use::Http1 => is_watched = false,
+                Use::Sound => {}
+                Use::Held => break,
+            },
+        }
     }
-    serving.await.map_err(io::Error::other)
+    // Other streams may end in good order.
+    serving.as_mut().graceful_shutdown();
+    timeout(waits.header, serving)
+        .await?
+        .map_err(io::Error::other)
 }
 
 fn builder(setup: &Setup) -> auto::Builder<TokioExecutor> {
@@ -399,12 +439,15 @@ fn builder(setup: &Setup) -> auto::Builder<TokioExecutor> {
     http2
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
-        .max_header_list_size(BUFFER_MAX as u32)
         .max_send_buf_size(BUFFER_MAX)
         .initial_stream_window_size(BUFFER_MAX as u32)
         .initial_connection_window_size(4 * BUFFER_MAX as u32)
         .keep_alive_interval(setup.waits.idle / 2)
         .keep_alive_timeout(setup.waits.header);
+    http2.max_header_list_size(match defences.has(Defence::HeadSize) {
+        true => BUFFER_MAX as u32,
+        false => 16 * 1024 * 1024,
+    });
     if defences.has(Defence::Resets) {
         http2
             .max_pending_accept_reset_streams(20)

@@ -451,13 +451,12 @@ impl Control {
                 .listeners
                 .iter()
                 .find(|known| known.listener.listen == *listen);
-            match (known, &listen.tls) {
-                (Some(known), Some((certificate, key))) => {
-                    let tls = listen::load_tls(certificate, key).map_err(one)?;
-                    certificates.push((Arc::clone(&known.listener), tls));
+            match known {
+                Some(known) => {
+                    let tls = listen::load_tls(listen).map_err(one)?;
+                    certificates.extend(tls.map(|tls| (Arc::clone(&known.listener), tls)));
                 }
-                (Some(_), None) => {}
-                (None, _) => {
+                None => {
                     let listener = Arc::new(Listener::new(listen).map_err(one)?);
                     new.push((
                         listener,
@@ -538,7 +537,7 @@ fn work(worker: Arc<Worker>, mut told: UnboundedReceiver<Told>) {
                 _ = tick.tick() => {
                     worker.lines.tick(&worker.gate.metrics);
                     ticks = ticks.wrapping_add(1);
-                    if ticks.is_multiple_of(50) {
+                    if ticks.is_multiple_of(20) {
                         worker.pool.tidy();
                     }
                 }

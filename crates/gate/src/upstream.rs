@@ -26,13 +26,15 @@ use crate::config::Waits;
 
 /// Connections of one worker to one site that are kept for the next request.
 const IDLE_MAX: usize = 256;
-/// A connection that was not used for so long is not trusted any more: many sites close them after five seconds or more.
-const IDLE: Duration = Duration::from_secs(30);
+/// A connection that was not used for so long is not trusted any more: many sites close them after five seconds or more. After a rush
+/// the site and the gate have their files back soon.
+const IDLE: Duration = Duration::from_secs(4);
 /// A connection whose last answer is so young has not ended for want of use; copying every request for that would cost a tenth of the
 /// gate's own time under load.
 const FRESH: Duration = Duration::from_millis(5);
-/// Bytes of a site's head that are taken.
-const HEAD_MAX: usize = 256 * 1024;
+/// Bytes of a site's head that are taken; other proxies take eight to sixteen thousand. For a client that is slow a few times as many
+/// of a body wait.
+const HEAD_MAX: usize = 32 * 1024;
 
 /// Why a site did not answer.
 #[derive(Debug)]

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
+use std::process::ExitStatus;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -444,6 +445,24 @@ impl Gate {
         self.child.wait().unwrap();
         let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
         Gate::run(folder, self.address, self.admin, &[])
+    }
+
+    /// How it has ended, once it has.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
+    /// Time that it has used on a processor.
+    pub(crate) fn cpu(&self) -> Duration {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        let fields = stat.rsplit(')').next().unwrap().split_whitespace();
+        let ticks: Vec<u64> = fields
+            .skip(11)
+            .take(2)
+            .map(|ticks| ticks.parse().unwrap())
+            .collect();
+        // A tick is a hundredth of a second wherever Linux runs.
+        Duration::from_millis(10 * ticks.iter().sum::<u64>())
     }
 
     /// Resident memory.

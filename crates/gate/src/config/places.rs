@@ -42,6 +42,7 @@ pub(super) fn listeners(options: &Options, start: usize, errors: &mut Errors<'_>
             }
         };
         listeners.push(Listen {
+            line: errors.line(at),
             address,
             tls,
             proxy_protocol: given.proxy_protocol,
