@@ -163,11 +163,6 @@ impl Origin {
             .any(|window| window == text.as_bytes())
     }
 
-    /// Connections that were opened.
-    pub(crate) fn connections(&self) -> usize {
-        self.raw.lock().unwrap().len()
-    }
-
     /// Forgets what has come so far.
     pub(crate) fn forget(&self) {
         self.got.lock().unwrap().clear();
