@@ -15,6 +15,7 @@ use crate::challenge::must;
 use crate::challenge::withstands;
 use crate::harness::Gate;
 use crate::harness::Got;
+use crate::harness::NO_LIMITS;
 use crate::harness::Origin;
 use crate::harness::VICTIM;
 use crate::harness::Wanted;
@@ -415,15 +416,19 @@ fn kb(gate: &Gate, arguments: &[&str]) -> String {
 #[test]
 fn who_is_denied_gets_a_number_that_the_owner_can_look_up() {
     let origin = Origin::start();
-    let gate = Gate::start(&origin);
+    let gate = Gate::with(
+        &origin,
+        Wanted {
+            parts: NO_LIMITS.to_owned(),
+            ..Wanted::default()
+        },
+    );
     let mut denied = Browser::new("127.0.0.5", gate.address).with("Accept-Language", "de");
     assert_eq!(denied.get("/before").status, 200);
     let why = "took the whole catalogue last night";
     kb(&gate, &["deny", "127.0.0.5", "--yes", "--reason", why]);
-    // On the same connection; pictures do not count, so nothing else stops it.
-    wait_for("the owner's word counts", || {
-        denied.get("/x.png").status == 403
-    });
+    // On the same connection.
+    wait_for("the owner's word counts", || denied.get("/x").status == 403);
     let page = denied.get("/y");
     let text = page.text();
     assert!(text.contains("Kein Zugang"), "{text}");

@@ -210,8 +210,8 @@ fn h020_heads_that_are_too_large() {
             "{statuses:?}"
         );
         let grown = gate.rss_kib().saturating_sub(rss_kib);
-        // Eight at a time, each of which may hold two buffers.
-        assert!(grown < 8 * 1024, "{grown} KiB");
+        // Eight at a time, each of which may hold two buffers; the allocator takes memory by four MiB.
+        assert!(grown < 12 * 1024, "{grown} KiB");
     });
     let lax = gate(&origin, "without = [\"head_size\"]", "");
     let statuses = each(&large_heads(), |head| status(lax.address, head).0);
