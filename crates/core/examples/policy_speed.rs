@@ -110,12 +110,7 @@ fn main() {
         let is_saved = policy.counters.save(&mut saved, 1_900_000_100).is_ok();
         let saving = start.elapsed();
         let start = Instant::now();
-        let restored = Policy::restore(
-            Limits::default(),
-            sources as usize,
-            &mut &*saved,
-            1_900_000_100,
-        );
+        let restored = Policy::restore(sources as usize, &mut &*saved, 1_900_000_100);
         println!(
             "  saved ({is_saved}) as {} MB in {saving:.1?}, {:?} tallies restored in {:.1?}",
             saved.len() / 1_000_000,
