@@ -595,6 +595,8 @@ pub(crate) fn connect_from(source: &str, address: SocketAddr) -> io::Result<TcpS
     let own: SocketAddr = format!("{source}:0").parse().unwrap();
     socket.bind(&own.into())?;
     socket.connect_timeout(&address.into(), Duration::from_secs(5))?;
+    // Tens of thousands of connections that linger for a minute would leave no port for the tests that come next.
+    socket.set_linger(Some(Duration::ZERO))?;
     let stream = TcpStream::from(socket);
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
