@@ -1,102 +1,35 @@
 //! A person with a real browser before the gate.
 
 use std::io;
-use std::io::BufRead;
-use std::io::BufReader;
 use std::io::Read;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::net::TcpListener;
 use std::net::TcpStream;
-use std::process::Child;
-use std::process::Command;
-use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use base64::Engine as _;
 use serde_json::Value;
 use serde_json::json;
-use tempfile::TempDir;
 
 use crate::harness::Gate;
 use crate::harness::Origin;
 use crate::harness::Wanted;
 use crate::harness::wait_for;
+use crate::session::Session;
 
 /// Chromium, driven over WebDriver.
-struct Chromium {
-    driver: Child,
-    session: String,
-    /// The browser's profile.
-    _folder: TempDir,
-}
+struct Chromium(Session);
 
 impl Chromium {
     /// Starts a browser that prefers a language, or says that there is none.
     fn start(language: &str) -> Option<Chromium> {
-        if Command::new("chromedriver")
-            .arg("--version")
-            .output()
-            .is_err()
-        {
-            let said = b"SKIPPED: a challenge in a browser, chromedriver is not installed\n";
-            let _ = io::stderr().write_all(said);
-            return None;
-        }
-        // Drivers that start at the same moment may choose the same port; who comes second ends at once.
-        let started = (0..10).find_map(|_| Chromium::try_start(language));
-        Some(started.expect("a driver"))
-    }
-
-    fn try_start(language: &str) -> Option<Chromium> {
-        let folder = TempDir::new().unwrap();
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .env("HOME", folder.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-        let port = lines.map_while(Result::ok).find_map(|line| {
-            let (_, port) = line.split_once("started successfully on port ")?;
-            Some(port.trim_end_matches('.').to_owned())
-        });
-        let Some(port) = port else {
-            driver.wait().unwrap();
-            return None;
-        };
-        let profile = folder.path().join("profile");
-        let capabilities = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {
-            "prefs": {"intl.accept_languages": language},
-            "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=900,700",
-                format!("--user-data-dir={}", profile.display())]}}}});
-        let mut browser = Chromium {
-            driver,
-            session: format!("http://127.0.0.1:{port}/session"),
-            _folder: folder,
-        };
-        let answer = browser.post("", &capabilities);
-        browser.session += &format!("/{}", answer["sessionId"].as_str().unwrap());
-        Some(browser)
+        let preferences = json!({"intl.accept_languages": language});
+        Session::start("900,700", &preferences).map(Chromium)
     }
 
     fn post(&self, path: &str, body: &Value) -> Value {
-        let agent = ureq::Agent::new_with_config(
-            ureq::Agent::config_builder()
-                .timeout_global(Some(Duration::from_secs(60)))
-                .http_status_as_error(false)
-                .build(),
-        );
-        let mut answer = agent
-            .post(format!("{}{path}", self.session))
-            .header("Content-Type", "application/json")
-            .send(body.to_string())
-            .unwrap();
-        let text = answer.body_mut().read_to_string().unwrap();
-        let json: Value = serde_json::from_str(&text).unwrap();
-        json["value"].clone()
+        self.0.ask(path, body)
     }
 
     fn open(&self, address: SocketAddr, path: &str) {
@@ -137,28 +70,8 @@ impl Chromium {
         self.post("/window", &json!({"handle": handle}));
     }
 
-    /// Keeps a picture where `CATTLEGRID_SCREENSHOTS` asks for it.
     fn picture(&self, name: &str) {
-        let Some(folder) = std::env::var_os("CATTLEGRID_SCREENSHOTS") else {
-            return;
-        };
-        let shot = self.post(
-            "/goog/cdp/execute",
-            &json!({"cmd": "Page.captureScreenshot", "params": {}}),
-        );
-        let bytes = base64::prelude::BASE64_STANDARD
-            .decode(shot["data"].as_str().unwrap())
-            .unwrap();
-        std::fs::write(std::path::Path::new(&folder).join(name), bytes).unwrap();
-    }
-}
-
-impl Drop for Chromium {
-    fn drop(&mut self) {
-        let agent = ureq::Agent::new_with_defaults();
-        let _ = agent.delete(&self.session).call();
-        let _ = self.driver.kill();
-        let _ = self.driver.wait();
+        self.0.picture(name);
     }
 }
 

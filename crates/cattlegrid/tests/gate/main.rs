@@ -30,6 +30,8 @@ mod operation;
 mod passing;
 mod paths;
 mod reload;
+#[path = "../webdriver/session.rs"]
+mod session;
 mod signing;
 mod slow;
 mod solve;

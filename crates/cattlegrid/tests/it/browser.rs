@@ -1,92 +1,25 @@
 //! The page in a real browser, driven by its own driver over WebDriver.
 
-use std::io::BufRead;
-use std::io::BufReader;
-use std::process::Child;
-use std::process::Command;
-use std::process::Stdio;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::time::Duration;
-
-use base64::Engine;
 use serde_json::Value;
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::LINE;
 use crate::run;
+use crate::session::Session;
 use crate::stderr;
 use crate::write;
 
-struct Browser {
-    driver: Child,
-    session: String,
-    /// The browser's profile.
-    _folder: TempDir,
-}
+struct Browser(Session);
 
 impl Browser {
     /// Starts a browser, or says that there is none.
     fn start() -> Option<Browser> {
-        // Drivers that start at the same moment may choose the same port; who comes second would end at once.
-        static STARTING: Mutex<()> = Mutex::new(());
-        let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-        let folder = TempDir::new().unwrap();
-        let driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .env("HOME", folder.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(mut driver) = driver else {
-            let said =
-                b"SKIPPED: 1 check of the page in a browser, chromedriver is not installed\n";
-            let _ = std::io::Write::write_all(&mut std::io::stderr(), said);
-            return None;
-        };
-        let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-        let port = lines
-            .map_while(Result::ok)
-            .find_map(|line| {
-                let (_, port) = line.split_once("started successfully on port ")?;
-                Some(port.trim_end_matches('.').to_owned())
-            })
-            .expect("the driver's port");
-        let capabilities = json!({"capabilities": {"alwaysMatch": {
-            "goog:loggingPrefs": {"browser": "ALL"},
-            "goog:chromeOptions": {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,1000",
-                format!("--user-data-dir={}", folder.path().join("profile").display())]}}}});
-        let mut browser = Browser {
-            driver,
-            session: format!("http://127.0.0.1:{port}/session"),
-            _folder: folder,
-        };
-        let answer = browser.post("", &capabilities);
-        browser.session += &format!("/{}", answer["sessionId"].as_str().unwrap());
-        Some(browser)
+        Session::start("1280,1000", &json!({})).map(Browser)
     }
 
     fn post(&self, path: &str, body: &Value) -> Value {
-        let agent = ureq::Agent::new_with_config(
-            ureq::Agent::config_builder()
-                .timeout_global(Some(Duration::from_secs(120)))
-                .http_status_as_error(false)
-                .build(),
-        );
-        let mut answer = agent
-            .post(format!("{}{path}", self.session))
-            .header("Content-Type", "application/json")
-            .send(body.to_string())
-            .unwrap();
-        let text = answer
-            .body_mut()
-            .with_config()
-            .limit(200 << 20)
-            .read_to_string()
-            .unwrap();
-        let json: Value = serde_json::from_str(&text).unwrap();
-        let value = json["value"].clone();
+        let value = self.0.ask(path, body);
         assert!(value.get("error").is_none(), "{path}: {value}");
         value
     }
@@ -122,28 +55,8 @@ impl Browser {
         );
     }
 
-    /// Keeps a picture where `CATTLEGRID_SCREENSHOTS` asks for it.
     fn picture(&self, name: &str) {
-        let Some(folder) = std::env::var_os("CATTLEGRID_SCREENSHOTS") else {
-            return;
-        };
-        let shot = self.post(
-            "/goog/cdp/execute",
-            &json!({"cmd": "Page.captureScreenshot", "params": {"captureBeyondViewport": false}}),
-        );
-        let bytes = base64::prelude::BASE64_STANDARD
-            .decode(shot["data"].as_str().unwrap())
-            .unwrap();
-        std::fs::write(std::path::Path::new(&folder).join(name), bytes).unwrap();
-    }
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        let agent = ureq::Agent::new_with_defaults();
-        let _ = agent.delete(&self.session).call();
-        let _ = self.driver.kill();
-        let _ = self.driver.wait();
+        self.0.picture(name);
     }
 }
 

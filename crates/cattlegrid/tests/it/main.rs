@@ -25,6 +25,8 @@ mod make_log;
 mod plan;
 mod real_logs;
 mod schema;
+#[path = "../webdriver/session.rs"]
+mod session;
 mod shape;
 mod trainer;
 
