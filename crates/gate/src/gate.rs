@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::SyncSender;
 
 use arc_swap::ArcSwap;
+use cattlegrid_core::format::session;
 use cattlegrid_core::networks::network_of;
 use cattlegrid_core::policy::Asked;
 use cattlegrid_core::policy::Counters;
@@ -20,6 +21,7 @@ use cattlegrid_core::policy::Standing;
 use cattlegrid_core::policy::Tally;
 use cattlegrid_core::profile::Lens;
 use cattlegrid_core::profile::is_page;
+use cattlegrid_core::request::Field;
 use cattlegrid_core::request::Source;
 use cattlegrid_store::Subject;
 use hyper::HeaderMap;
@@ -52,7 +54,7 @@ pub(crate) struct Live {
     /// Hashes agents as the analysis does.
     pub(crate) lens: Lens,
     /// Cookies that carry a session.
-    pub(crate) session_cookies: Vec<String>,
+    pub(crate) session_cookies: Vec<Vec<u8>>,
     /// The pages that the gate shows.
     pub(crate) pages: Pages,
 }
@@ -284,30 +286,19 @@ impl Gate {
 
     /// The session of a request, for the log: not told where other cookies were sent, none where none was, else its hash.
     pub(crate) fn session(&self, live: &Live, facts: &Facts<'_>) -> Option<Option<u64>> {
-        let mut sends_cookies = false;
+        let mut told = Some(None);
         for header in facts.cookies() {
-            sends_cookies = true;
-            for cookie in header.split(|byte| *byte == b';') {
-                let cookie = cookie.trim_ascii();
-                let Some(equals) = memchr::memchr(b'=', cookie) else {
-                    continue;
-                };
-                let (name, value) = (&cookie[..equals], &cookie[equals + 1..]);
-                if live
-                    .session_cookies
-                    .iter()
-                    .any(|known| known.as_bytes() == name)
-                {
+            match session(header, &live.session_cookies) {
+                Field::Value(value) => {
                     // The log must not hold what would let its reader take over a session.
                     let mut hasher = std::hash::DefaultHasher::new();
                     value.hash(&mut hasher);
                     return Some(Some(hasher.finish()));
                 }
+                Field::Empty => {}
+                Field::NotLogged => told = None,
             }
         }
-        match sends_cookies {
-            true => None,
-            false => Some(None),
-        }
+        told
     }
 }

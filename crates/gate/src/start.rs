@@ -129,7 +129,7 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
         listeners: Vec::new(),
         reopen,
     };
-    let bound = control.bind_all().map_err(one)?;
+    let bound = control.bind_all(workers).map_err(one)?;
     let admin = gate.live.load().setup.admin;
     let admin = admin.map(admin::bind).transpose().map_err(one)?;
     for number in 0..workers {
@@ -250,7 +250,11 @@ fn live(loaded: Loaded, counters: &Arc<Counters>) -> Result<Live, String> {
     }
     Ok(Live {
         lens: Lens::new(settings.hash_key, &settings.listings)?,
-        session_cookies: settings.session_cookies,
+        session_cookies: settings
+            .session_cookies
+            .into_iter()
+            .map(String::into_bytes)
+            .collect(),
         policy: Policy {
             limits: settings.limits,
             counters: Arc::clone(counters),
@@ -337,21 +341,14 @@ struct Control {
 }
 
 impl Control {
-    fn workers(&self) -> usize {
-        match self.gate.live.load().setup.workers {
-            0 => thread::available_parallelism().map_or(1, usize::from),
-            workers => workers,
-        }
-    }
-
-    fn bind_all(&self) -> Result<Vec<Sockets>, String> {
+    fn bind_all(&self, workers: usize) -> Result<Vec<Sockets>, String> {
         let live = self.gate.live.load();
         let listeners = live.setup.listen.iter();
         listeners
             .map(|listen| {
                 Ok((
                     Arc::new(Listener::new(listen)?),
-                    listen::bind(listen, self.workers())?,
+                    listen::bind(listen, workers)?,
                 ))
             })
             .collect()

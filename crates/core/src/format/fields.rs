@@ -35,7 +35,7 @@ pub(super) struct Scratch {
     pub(super) dates: DateCache,
     /// Text put together from parts of the line: unescaped JSON, path plus query.
     pub(super) text: Vec<u8>,
-    session_cookies: Vec<Vec<u8>>,
+    pub(super) session_cookies: Vec<Vec<u8>>,
 }
 
 impl Scratch {
@@ -177,10 +177,10 @@ pub(super) fn host(text: &[u8]) -> Field<'_> {
     Field::logged(&text[..end])
 }
 
-/// The session id inside a `Cookie` header.
+/// The session id inside a `Cookie` header, under one of these names.
 ///
 /// A header with other cookies only says nothing about sessions: not logged.
-pub(super) fn session<'a>(header: &'a [u8], scratch: &Scratch) -> Field<'a> {
+pub fn session<'a>(header: &'a [u8], names: &[Vec<u8>]) -> Field<'a> {
     let Field::Value(header) = Field::logged(header) else {
         return Field::Empty;
     };
@@ -190,8 +190,7 @@ pub(super) fn session<'a>(header: &'a [u8], scratch: &Scratch) -> Field<'a> {
         let Some(equals) = memchr::memchr(b'=', pair) else {
             continue;
         };
-        if scratch
-            .session_cookies
+        if names
             .iter()
             .any(|name| name.eq_ignore_ascii_case(&pair[..equals]))
         {
@@ -231,10 +230,13 @@ mod tests {
     fn sessions() {
         let scratch = Scratch::new(&["sid".to_owned()]);
         assert_eq!(
-            session(b"_ga=1; SID=abc; x=2", &scratch),
+            session(b"_ga=1; SID=abc; x=2", &scratch.session_cookies),
             Field::Value(b"abc")
         );
-        assert_eq!(session(b"_ga=1", &scratch), Field::NotLogged);
-        assert_eq!(session(b"-", &scratch), Field::Empty);
+        assert_eq!(
+            session(b"_ga=1", &scratch.session_cookies),
+            Field::NotLogged
+        );
+        assert_eq!(session(b"-", &scratch.session_cookies), Field::Empty);
     }
 }

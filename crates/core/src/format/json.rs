@@ -257,7 +257,7 @@ impl JsonFormat {
         request.user = field(Part::User);
         request.forwarded = field(Part::Forwarded);
         request.session = match text(Part::Cookie) {
-            Some(header) => fields::session(header, scratch),
+            Some(header) => fields::session(header, &scratch.session_cookies),
             None if !values[Part::Cookie as usize].is_missing() => Field::Empty,
             None => field(Part::Session),
         };

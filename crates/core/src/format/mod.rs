@@ -19,6 +19,7 @@ mod wrapper;
 pub use detect::Detection;
 pub use detect::detect;
 pub use fields::DEFAULT_SESSION_COOKIES;
+pub use fields::session;
 pub use named::FORMAT_HELP;
 pub use skip::Skip;
 

@@ -114,7 +114,7 @@ impl Part {
             Part::Bytes => request.bytes = fields::bytes(value)?,
             Part::Referrer => request.referrer = Field::logged(value),
             Part::Agent => request.agent = Field::logged(value),
-            Part::Cookie => request.session = fields::session(value, scratch),
+            Part::Cookie => request.session = fields::session(value, &scratch.session_cookies),
             Part::Session => request.session = Field::logged(value),
             Part::Duration { unit_us } => {
                 request.duration_us = fields::duration_us(value, *unit_us)
