@@ -138,7 +138,8 @@ fn learner(loaded: Loaded) -> anyhow::Result<Learner> {
 /// The gate's own log, also the parts of it that were rotated away.
 fn history(log: PathBuf) -> History {
     Box::new(move |each| {
-        if !log.exists() {
+        // A new gate has nothing to remember, which needs no words.
+        if log.metadata().is_ok_and(|found| found.len() == 0) || !log.exists() {
             return;
         }
         let pattern = format!("{}*", log.display());

@@ -36,6 +36,7 @@ use crate::challenge::Pages;
 use crate::clock::Clock;
 use crate::clock::Steps;
 use crate::config::Binding;
+use crate::config::Mode;
 use crate::config::Setup;
 #[cfg(debug_assertions)]
 use crate::defence::Defence;
@@ -395,7 +396,12 @@ impl Control {
         }
         let mut second = tokio::time::interval(Duration::from_secs(1));
         let mut steps = Steps::default();
-        tracing::info!("ready");
+        match self.gate.live.load().setup.mode {
+            Mode::Shadow => tracing::info!(
+                "ready, in shadow mode: everything passes, and the log says what would have been decided"
+            ),
+            Mode::Enforce => tracing::info!("ready"),
+        }
         loop {
             tokio::select! {
                 _ = hangup.recv() => self.reload(),
