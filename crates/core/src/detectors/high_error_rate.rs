@@ -44,19 +44,23 @@ impl Detector for HighErrorRate {
                 need: self.pages_min,
             });
         }
-        let share = f64::from(profile.page_errors) / f64::from(profile.pages);
+        let answered = profile.answered_pages();
+        if answered < self.pages_min.max(1) {
+            return Outcome::Abstain(Gap::NotLogged("status"));
+        }
+        let share = f64::from(profile.page_errors) / f64::from(answered);
         if share <= self.errors_max {
             return Outcome::Clear(share);
         }
         let why = format!(
             "{} of its {} page requests ended in an error",
             percent(share),
-            profile.pages
+            answered
         );
         Outcome::finding(
             Toward::Crawler,
             why,
-            &[("error_share", share), ("pages", f64::from(profile.pages))],
+            &[("error_share", share), ("pages", f64::from(answered))],
         )
     }
 }

@@ -91,6 +91,7 @@ pub struct Profile {
 struct Seldom {
     sessions: Sessions,
     listings: Listings,
+    unanswered: u32,
 }
 
 /// Session ids of page requests.
@@ -148,9 +149,11 @@ impl Seldom {
         mine.logged = mine.logged.saturating_add(theirs.logged);
         mine.empty = mine.empty.saturating_add(theirs.empty);
         mine.distinct.absorb(&theirs.distinct);
+        self.unanswered = self.unanswered.saturating_add(other.unanswered);
     }
 
     fn observe(&mut self, record: &Record) {
+        self.unanswered += u32::from(record.has(flag::UNANSWERED));
         if record.has(flag::REFERRER_LISTING) {
             let listings = &mut self.listings;
             listings.host = match listings.all {
@@ -276,7 +279,7 @@ impl Profile {
         self.referrers += u32::from(record.has(flag::REFERRER_LOGGED));
         self.referrers_empty += u32::from(record.has(flag::REFERRER_EMPTY));
         self.referrers_link += u32::from(record.has(flag::REFERRER_LINK));
-        if record.has(flag::REFERRER_LISTING | flag::SESSION_LOGGED) {
+        if record.has(flag::REFERRER_LISTING | flag::SESSION_LOGGED | flag::UNANSWERED) {
             self.seldom.get_or_insert_default().observe(record);
         }
         self.follow(record, stream);
@@ -285,6 +288,12 @@ impl Profile {
     /// Session ids, where the log has them.
     pub fn sessions(&self) -> Option<&Sessions> {
         self.seldom.as_ref().map(|seldom| &seldom.sessions)
+    }
+
+    /// Page requests whose answer is known.
+    pub fn answered_pages(&self) -> u32 {
+        let unanswered = self.seldom.as_ref().map_or(0, |seldom| seldom.unanswered);
+        self.pages.saturating_sub(unanswered)
     }
 
     /// Referrers that are listings.

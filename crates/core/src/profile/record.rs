@@ -64,8 +64,9 @@ pub(crate) mod flag {
     pub(crate) const REFERRER_LINK: u32 = 1 << 19;
     pub(crate) const FORBIDDEN: u32 = 1 << 20;
     pub(crate) const TIMED: u32 = 1 << 21;
+    pub(crate) const UNANSWERED: u32 = 1 << 22;
     /// Bits in use.
-    pub(crate) const BITS: u32 = 22;
+    pub(crate) const BITS: u32 = 23;
 }
 
 /// How long an answer took, in two bytes: twelve bits, and how far to shift them. Counts [`Took::UNIT_US`].
@@ -266,6 +267,9 @@ impl Lens {
         }
         if is_error(request.status) {
             record.flags |= flag::CLIENT_ERROR;
+        } else if request.status < 200 {
+            // A gate that another server asks does not learn how the site answered (101 is a websocket, and no page).
+            record.flags |= flag::UNANSWERED;
         }
         match Resource::of(path) {
             resource if resource.is_page(request.method) => {
