@@ -1,5 +1,6 @@
 //! JSON lines: which keys of which server mean what, and the request they make. [`walk`] goes through a line.
 
+mod flat;
 mod walk;
 
 use super::Skip;
@@ -34,6 +35,8 @@ struct Node {
     /// Among keys of one meaning the later in the map wins (`client_ip` over `remote_ip`).
     rank: u8,
     children: Vec<Node>,
+    /// One of their keys ends with a star.
+    has_patterns: bool,
 }
 
 /// What a key means.
@@ -104,9 +107,9 @@ host=authority,host=:authority,duration=duration";
 /// What the log analytics of Matomo reads.
 const MATOMO: &str = "source=ip,time=date,target=path,status=status,bytes=length,referrer=referrer,agent=user_agent,host=host,user=userid,\
 duration=generation_time_milli";
-/// What our own gate writes.
-const CATTLEGRID: &str = "source=source,time=time,method=method,target=target,status=status,bytes=bytes,referrer=referrer,agent=agent,session=session,\
-host=host,user=user,duration=duration,decision=decision";
+/// What our own gate writes, in its order.
+const CATTLEGRID: &str = "time=time,source=source,method=method,host=host,target=target,status=status,bytes=bytes,referrer=referrer,agent=agent,\
+session=session,duration=duration,decision=decision,user=user";
 /// The decision after which the site answered.
 const PASS: &[u8] = b"pass";
 
@@ -175,12 +178,19 @@ impl JsonFormat {
         scratch: &'a mut Scratch,
     ) -> Result<Request<'a>, Skip> {
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-        if too_deep(line) {
-            return Err(Skip::BadJson);
-        }
+        let text = std::str::from_utf8(line);
         scratch.text.clear();
         let mut found = Found::new(std::mem::take(&mut scratch.text));
-        let result = match std::str::from_utf8(line) {
+        let is_read = text.is_ok_and(|line| flat::read(&self.root, line, &mut found).is_some());
+        if !is_read {
+            found = Found::new(found.text);
+            if too_deep(line) {
+                scratch.text = found.text;
+                return Err(Skip::BadJson);
+            }
+        }
+        let result = match text {
+            Ok(_) if is_read => Ok(()),
             Ok(line) => walk(&self.root, line, &mut found),
             // nginx leaves bytes above 127 as they came. The values are copied, so nothing borrows the mended line.
             Err(_) => found.copy_from_mended(&self.root, &String::from_utf8_lossy(line)),
@@ -276,6 +286,9 @@ impl JsonFormat {
 
 /// Path and query logged apart are put together behind whatever text is already stored.
 fn join_query(values: &[Value<'_>; PARTS.len()], text: &mut Vec<u8>) {
+    if values[Part::Query as usize].is_missing() {
+        return;
+    }
     let path = values[Part::Target as usize]
         .text(text)
         .unwrap_or_default()
@@ -284,13 +297,11 @@ fn join_query(values: &[Value<'_>; PARTS.len()], text: &mut Vec<u8>) {
         .text(text)
         .unwrap_or_default()
         .to_vec();
-    if !values[Part::Query as usize].is_missing() {
-        text.extend_from_slice(&path);
-        // $request_uri already holds the query that $args repeats.
-        if !query.is_empty() && query != b"-" && !path.contains(&b'?') {
-            text.push(b'?');
-            text.extend_from_slice(&query);
-        }
+    text.extend_from_slice(&path);
+    // $request_uri already holds the query that $args repeats.
+    if !query.is_empty() && query != b"-" && !path.contains(&b'?') {
+        text.push(b'?');
+        text.extend_from_slice(&query);
     }
 }
 
@@ -312,6 +323,7 @@ impl Node {
             .iter()
             .position(|child| child.key == head)
             .unwrap_or_else(|| {
+                self.has_patterns |= head.ends_with('*');
                 self.children.push(Node {
                     key: head.to_owned(),
                     ..Node::default()
@@ -325,11 +337,15 @@ impl Node {
     }
 
     fn child(&self, key: &str) -> Option<&Node> {
+        self.position(key.as_bytes()).map(|at| &self.children[at])
+    }
+
+    fn position(&self, key: &[u8]) -> Option<usize> {
         self.children
             .iter()
-            .find(|child| match child.key.strip_suffix('*') {
-                None => child.key == key,
-                Some(prefix) => key.starts_with(prefix),
+            .position(|child| match child.key.strip_suffix('*') {
+                None => child.key.as_bytes() == key,
+                Some(prefix) => key.starts_with(prefix.as_bytes()),
             })
     }
 }

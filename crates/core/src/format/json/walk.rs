@@ -80,7 +80,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn put(&mut self, node: &Node, value: Value<'a>) {
+    pub(super) fn put(&mut self, node: &Node, value: Value<'a>) {
         let Some(part) = node.part else { return };
         let slot = part as usize;
         // The same key twice: two readers of one log could take different ones.
