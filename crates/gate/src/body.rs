@@ -1,7 +1,6 @@
 //! Bodies that stream through the gate: timed, counted, and written down when they end.
 
 use std::error::Error;
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
@@ -19,13 +18,13 @@ use hyper::body::Bytes;
 use hyper::body::Incoming;
 use hyper::header::HeaderName;
 use hyper::header::HeaderValue;
-use tokio::time::Sleep;
 
 use crate::activity::Stream;
 use crate::activity::Watched;
 use crate::defence::Defence;
 use crate::log::Entry;
 use crate::upstream::Lease;
+use crate::upstream::TooLate;
 use crate::worker::Worker;
 
 /// What can go wrong with a body, for the library.
@@ -65,7 +64,6 @@ impl From<String> for Body {
 pub(crate) struct SiteBody {
     incoming: Incoming,
     wait: Duration,
-    timer: Option<Pin<Box<Sleep>>>,
     lease: Option<Lease>,
     entry: Entry,
     worker: Arc<Worker>,
@@ -83,7 +81,6 @@ impl SiteBody {
         let mut body = SiteBody {
             incoming,
             wait,
-            timer: None,
             lease: Some(lease),
             entry,
             worker,
@@ -106,9 +103,13 @@ impl SiteBody {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
-        match Pin::new(&mut self.incoming).poll_frame(context) {
-            Poll::Ready(Some(Ok(frame))) => {
-                self.timer = None;
+        let Some(lease) = &mut self.lease else {
+            return Poll::Ready(None);
+        };
+        let incoming = &mut self.incoming;
+        let brought = |context: &mut Context<'_>| Pin::new(&mut *incoming).poll_frame(context);
+        match lease.poll_body(context, self.wait, brought) {
+            Poll::Ready(Ok(Some(Ok(frame)))) => {
                 if let Some(bytes) = frame.data_ref() {
                     self.entry.bytes += bytes.len() as u64;
                 }
@@ -117,11 +118,11 @@ impl SiteBody {
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
-            Poll::Ready(None) => {
+            Poll::Ready(Ok(None)) => {
                 self.end();
                 Poll::Ready(None)
             }
-            Poll::Ready(Some(Err(error))) => {
+            Poll::Ready(Ok(Some(Err(error)))) => {
                 let live = self.worker.gate.live.load();
                 // The client must see that the answer is not whole.
                 match live.setup.defences.has(Defence::BrokenBody) {
@@ -129,18 +130,10 @@ impl SiteBody {
                     false => Poll::Ready(None),
                 }
             }
-            Poll::Pending => {
-                let wait = self.wait;
-                let timer = self
-                    .timer
-                    .get_or_insert_with(|| Box::pin(tokio::time::sleep(wait)));
-                match timer.as_mut().poll(context) {
-                    Poll::Ready(()) => Poll::Ready(Some(Err(
-                        "the site stopped in the middle of its answer".into(),
-                    ))),
-                    Poll::Pending => Poll::Pending,
-                }
-            }
+            Poll::Ready(Err(TooLate)) => Poll::Ready(Some(Err(
+                "the site stopped in the middle of its answer".into(),
+            ))),
+            Poll::Pending => Poll::Pending,
         }
     }
 }

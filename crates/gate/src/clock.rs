@@ -59,8 +59,9 @@ impl Clock {
 
     /// Milliseconds since the gate began, by a clock that nobody sets.
     pub(crate) fn steady_ms(&self) -> u64 {
-        let passed = self.start.elapsed().as_micros() * u128::from(self.speed) / 1000;
-        u64::try_from(passed).unwrap_or(u64::MAX)
+        let passed = self.start.elapsed();
+        let us = passed.as_secs() * 1_000_000 + u64::from(passed.subsec_micros());
+        us.saturating_mul(u64::from(self.speed)) / 1000
     }
 
     /// Seconds since 1970, as policies count them.

@@ -34,6 +34,7 @@ use crate::own;
 use crate::serve;
 use crate::serve::Connection;
 use crate::trust::Peer;
+use crate::trust::X_FORWARDED_PROTO;
 
 /// The path of the call.
 const CHECK: &str = "/envoy.service.auth.v3.Authorization/Check";
@@ -232,7 +233,7 @@ fn answer(connection: &Connection, live: &Live, attributes: Attributes) -> Check
             method: &method,
             target,
             headers: &headers,
-            is_secure: match headers.contains_key("x-forwarded-proto") {
+            is_secure: match headers.contains_key(X_FORWARDED_PROTO) {
                 true => serve::says_https(&headers),
                 false => http.scheme == "https",
             },

@@ -57,20 +57,31 @@ pub(crate) enum Dialect {
 
 /// Headers in which a server tells the request.
 struct Names {
-    uri: &'static str,
-    method: &'static str,
-    host: &'static str,
+    uri: Named,
+    method: Named,
+    host: Named,
 }
 
-const FORWARDED: Names = Names {
-    uri: "X-Forwarded-Uri",
-    method: "X-Forwarded-Method",
-    host: "X-Forwarded-Host",
+/// A header, and how its name is spelled in messages.
+struct Named {
+    header: HeaderName,
+    shown: &'static str,
+}
+
+const fn named(header: &'static str, shown: &'static str) -> Named {
+    let header = HeaderName::from_static(header);
+    Named { header, shown }
+}
+
+static FORWARDED: Names = Names {
+    uri: named("x-forwarded-uri", "X-Forwarded-Uri"),
+    method: named("x-forwarded-method", "X-Forwarded-Method"),
+    host: named("x-forwarded-host", "X-Forwarded-Host"),
 };
-const ORIGINAL: Names = Names {
-    uri: "X-Original-URI",
-    method: "X-Original-Method",
-    host: "X-Original-Host",
+static ORIGINAL: Names = Names {
+    uri: named("x-original-uri", "X-Original-URI"),
+    method: named("x-original-method", "X-Original-Method"),
+    host: named("x-original-host", "X-Original-Host"),
 };
 
 /// A request as the asking server tells it.
@@ -284,24 +295,24 @@ fn told_by_headers<'a>(
     if !live.setup.defences.has(Defence::Missing) {
         return Ok(guessed(headers, names));
     }
-    let method = single(headers, names.method)?;
+    let method = single(headers, &names.method)?;
     Ok(Told {
         method: Method::from_bytes(method.as_bytes()).map_err(|_| Fault {
-            header: names.method,
+            header: names.method.shown,
             what: "is no method",
         })?,
-        host: sound_host(single(headers, names.host)?, names.host)?,
-        target: sound_target(single(headers, names.uri)?, names.uri)?,
+        host: sound_host(single(headers, &names.host)?, names.host.shown)?,
+        target: sound_target(single(headers, &names.uri)?, names.uri.shown)?,
     })
 }
 
 /// What a gate would make of a question that trusts all and guesses the rest.
 fn guessed<'a>(headers: &'a HeaderMap, names: &Names) -> Told<'a> {
-    let method = single(headers, names.method).unwrap_or("GET");
+    let method = single(headers, &names.method).unwrap_or("GET");
     Told {
         method: Method::from_bytes(method.as_bytes()).unwrap_or(Method::GET),
-        host: Cow::Borrowed(single(headers, names.host).unwrap_or("*")),
-        target: single(headers, names.uri).unwrap_or("/"),
+        host: Cow::Borrowed(single(headers, &names.host).unwrap_or("*")),
+        target: single(headers, &names.uri).unwrap_or("/"),
     }
 }
 
@@ -317,9 +328,12 @@ fn told_by_path<'a>(request: &'a Request<Incoming>, host: &'a str) -> Result<Tol
 }
 
 /// A header that was sent exactly once.
-fn single<'a>(headers: &'a HeaderMap, header: &'static str) -> Result<&'a str, Fault> {
-    let fault = |what| Fault { header, what };
-    let mut values = headers.get_all(header).iter();
+fn single<'a>(headers: &'a HeaderMap, named: &Named) -> Result<&'a str, Fault> {
+    let fault = |what| Fault {
+        header: named.shown,
+        what,
+    };
+    let mut values = headers.get_all(&named.header).iter();
     let value = values.next().ok_or(fault("is missing"))?;
     if values.next().is_some() {
         return Err(fault("was sent twice"));

@@ -15,6 +15,7 @@ use hyper::header::TE;
 use hyper::header::TRAILER;
 use hyper::header::TRANSFER_ENCODING;
 use hyper::header::UPGRADE;
+use smallvec::SmallVec;
 
 use crate::defence::Defence;
 use crate::defence::Defences;
@@ -160,7 +161,8 @@ fn check_host<B>(request: &Request<B>, defences: &Defences) -> Result<String, Do
         {
             return Err(Doubt::Host);
         }
-        if first.is_some_and(|first| host::canonical(first).is_none()) {
+        let is_looked_at_below = authority.is_none() && defences.has(Defence::HostSpelling);
+        if !is_looked_at_below && first.is_some_and(|first| host::canonical(first).is_none()) {
             return Err(Doubt::Host);
         }
     }
@@ -176,6 +178,9 @@ fn check_host<B>(request: &Request<B>, defences: &Defences) -> Result<String, Do
 /// The upgrade that a request asks for, if it is one we pass on.
 pub(crate) fn websocket<B>(request: &Request<B>) -> bool {
     let headers = request.headers();
+    if !headers.contains_key(UPGRADE) {
+        return false;
+    }
     // What follows a head was found out by the guard before: a websocket has no body.
     let has_body = headers.contains_key(TRANSFER_ENCODING)
         || headers
@@ -199,26 +204,30 @@ pub(crate) fn lists(headers: &HeaderMap, name: &HeaderName, token: &[u8]) -> boo
 
 /// Takes out what belongs to the connection, by its list and by name.
 pub(crate) fn drop_connection_headers(headers: &mut HeaderMap) {
-    if !headers.contains_key(CONNECTION) {
-        HOP_BY_HOP
+    // To look for each of eight names would cost more than to look at the few that are there.
+    let of_connection = headers.keys().filter(|name| is_hop_by_hop(name));
+    let mut dropped: SmallVec<[HeaderName; 4]> = of_connection.cloned().collect();
+    if dropped.contains(&CONNECTION) {
+        let listed = headers
+            .get_all(CONNECTION)
             .iter()
-            .for_each(|name| drop(headers.remove(name)));
-        return;
+            .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+            // What nearly every answer says names no header that is there.
+            .filter(|name| !name.eq_ignore_ascii_case(b"keep-alive"))
+            .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
+            // The host and what the gate itself reads are no headers of a connection, whatever a client says.
+            .filter(|name| *name != HOST && *name != COOKIE && *name != CONTENT_LENGTH);
+        dropped.extend(listed);
     }
-    let listed: Vec<HeaderName> = headers
-        .get_all(CONNECTION)
-        .iter()
-        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
-        .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
-        // The host and what the gate itself reads are no headers of a connection, whatever a client says.
-        .filter(|name| *name != HOST && *name != COOKIE && *name != CONTENT_LENGTH)
-        .collect();
-    for name in listed {
+    for name in dropped {
         headers.remove(name);
     }
-    HOP_BY_HOP
-        .iter()
-        .for_each(|name| drop(headers.remove(name)));
+}
+
+fn is_hop_by_hop(name: &HeaderName) -> bool {
+    // Their lengths: most names have another.
+    let may_be = matches!(name.as_str().len(), 2 | 7 | 10 | 16..=18);
+    may_be && HOP_BY_HOP.contains(name)
 }
 
 /// Takes out headers that only the gate may set, in every spelling that a site may read as one: some take `_` for `-`, and some any

@@ -44,23 +44,35 @@ pub fn end(bytes: &[u8]) -> Option<usize> {
 /// Checks a whole head.
 pub fn check(head: &[u8]) -> Result<Follows, Unclear> {
     let lines = head.strip_suffix(b"\r\n").ok_or(Unclear::Line)?;
+    if has_control(lines) {
+        return Err(Unclear::Line);
+    }
     let mut seen = Seen::default();
-    let mut rest = lines;
-    let mut is_first = true;
-    while !rest.is_empty() {
-        let feed = memchr::memchr(b'\n', rest).ok_or(Unclear::Line)?;
-        let line = rest[..feed].strip_suffix(b"\r").ok_or(Unclear::Line)?;
-        rest = &rest[feed + 1..];
-        if memchr::memchr2(b'\r', 0, line).is_some() {
-            return Err(Unclear::Line);
+    let mut from = 0;
+    let mut feeds = 0;
+    for feed in memchr::memchr_iter(b'\n', lines) {
+        let line = lines[from..feed].strip_suffix(b"\r").ok_or(Unclear::Line)?;
+        match from {
+            0 => seen.request_line(line),
+            _ => seen.header(line)?,
         }
-        match is_first {
-            true => seen.request_line(line),
-            false => seen.header(line)?,
-        }
-        is_first = false;
+        from = feed + 1;
+        feeds += 1;
+    }
+    // Each line feed has a return before it; where there are no more of these, none stands anywhere else.
+    let returns = memchr::memchr_iter(b'\r', lines).count();
+    if from < lines.len() || returns != feeds {
+        return Err(Unclear::Line);
     }
     seen.follows()
+}
+
+/// True where a byte stands that no line may hold. The look has no way out in the middle: so it takes many bytes at a time.
+fn has_control(lines: &[u8]) -> bool {
+    let is_control = |byte: &u8| matches!(byte, 0..=8 | 11 | 12 | 14..=31 | 127);
+    lines
+        .iter()
+        .fold(false, |found, byte| found | is_control(byte))
 }
 
 #[derive(Default)]
@@ -80,17 +92,13 @@ impl Seen {
     }
 
     fn header(&mut self, line: &[u8]) -> Result<(), Unclear> {
-        let colon = memchr::memchr(b':', line).ok_or(Unclear::Name)?;
-        let (name, value) = (&line[..colon], &line[colon + 1..]);
+        let is_in_name = |byte: &u8| TOKENS[usize::from(*byte)];
+        let length = line.iter().position(|byte| !is_in_name(byte));
+        let (name, value) = line.split_at(length.ok_or(Unclear::Name)?);
         // A blank before the colon or at the line's beginning, an empty name: all are read differently by somebody.
-        if name.is_empty() || !name.iter().copied().all(is_token) {
+        let value = value.strip_prefix(b":").ok_or(Unclear::Name)?;
+        if name.is_empty() {
             return Err(Unclear::Name);
-        }
-        if value
-            .iter()
-            .any(|byte| *byte < b' ' && *byte != b'\t' || *byte == 0x7f)
-        {
-            return Err(Unclear::Line);
         }
         match name.len() {
             14 if name.eq_ignore_ascii_case(b"content-length") => self.length(value),
@@ -151,9 +159,21 @@ impl Seen {
 }
 
 /// True for a byte of a header's name (RFC 9110, 5.6.2).
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+const fn is_token(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z')
+        || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
 }
+
+/// The same for every byte: all bytes of all names are asked about.
+static TOKENS: [bool; 256] = {
+    let mut tokens = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        tokens[byte] = is_token(byte as u8);
+        byte += 1;
+    }
+    tokens
+};
 
 fn has_token(value: &[u8], token: &[u8]) -> bool {
     value

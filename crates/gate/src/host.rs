@@ -9,36 +9,49 @@ const HOST_MAX: usize = 253;
 ///
 /// Letters beyond ASCII and percent signs are refused: a browser never sends them, and two readers may decode them differently.
 pub(crate) fn canonical(text: &[u8]) -> Option<Cow<'_, str>> {
-    let text = std::str::from_utf8(text).ok()?;
-    let name = without_port(text)?;
-    if let Some(inner) = name.strip_prefix('[') {
-        let address: std::net::Ipv6Addr = inner.strip_suffix(']')?.parse().ok()?;
-        return Some(Cow::Owned(format!("[{address}]")));
+    if text.first() == Some(&b'[') {
+        return bracketed(text).map(Cow::Owned);
     }
-    let name = name.strip_suffix('.').unwrap_or(name);
-    let is_sound =
-        |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' || byte == b'.';
-    if name.is_empty() || name.len() > HOST_MAX || !name.bytes().all(is_sound) {
+    let (mut is_capital, mut before) = (false, b'.');
+    let mut length = 0;
+    // One walk: this is done for every request.
+    for byte in text {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => {}
+            b'A'..=b'Z' => is_capital = true,
+            // An empty label, at the start or behind a dot, is no name.
+            b'.' if before != b'.' => {}
+            _ => break,
+        }
+        before = *byte;
+        length += 1;
+    }
+    let (name, rest) = text.split_at(length);
+    let name = name.strip_suffix(b".").unwrap_or(name);
+    if name.is_empty() || name.len() > HOST_MAX || !is_port(rest) {
         return None;
     }
-    if name.starts_with('.') || name.contains("..") {
-        return None;
-    }
-    Some(match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+    let name = std::str::from_utf8(name).ok()?;
+    Some(match is_capital {
         true => Cow::Owned(name.to_ascii_lowercase()),
         false => Cow::Borrowed(name),
     })
 }
 
-/// The name before a port, if what follows it is one.
-fn without_port(text: &str) -> Option<&str> {
-    let from = text.rfind(']').map_or(0, |bracket| bracket + 1);
-    match text[from..].find(':') {
-        None => Some(text),
-        Some(colon) => {
-            let port = &text[from + colon + 1..];
-            (port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit()))
-                .then(|| &text[..from + colon])
+/// An address of IPv6, which stands in brackets.
+fn bracketed(text: &[u8]) -> Option<String> {
+    let end = memchr::memchr(b']', text)?;
+    let address = std::str::from_utf8(&text[1..end]).ok()?;
+    let address: std::net::Ipv6Addr = address.parse().ok()?;
+    is_port(&text[end + 1..]).then(|| format!("[{address}]"))
+}
+
+/// True for what may follow a name: nothing, or a port.
+fn is_port(rest: &[u8]) -> bool {
+    match rest.split_first() {
+        None => true,
+        Some((colon, port)) => {
+            *colon == b':' && port.len() <= 5 && port.iter().all(u8::is_ascii_digit)
         }
     }
 }

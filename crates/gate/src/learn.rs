@@ -135,7 +135,9 @@ fn learn_alone(learner: Learner, blocks: Receiver<Vec<u8>>, gate: &Arc<Gate>, ba
     loop {
         let received = blocks.recv_timeout(TICK);
         let is_quiet = received.is_err();
-        gathered.extend(received.iter().flatten());
+        if let Ok(block) = &received {
+            gathered.extend_from_slice(block);
+        }
         // Large blocks cost less each.
         if gathered.len() >= GATHERED_BYTES || (is_quiet && !gathered.is_empty()) {
             let buffer = std::mem::take(&mut gathered);

@@ -97,7 +97,9 @@ impl Lines {
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
         write(entry, &mut gathered);
         if gathered.len() >= BLOCK_BYTES {
-            self.hand_over(std::mem::take(&mut *gathered), metrics);
+            // The next block will be as long: one that grows is copied again and again.
+            let next = Vec::with_capacity(BLOCK_BYTES + VALUE_MAX);
+            self.hand_over(std::mem::replace(&mut *gathered, next), metrics);
         }
     }
 
@@ -119,16 +121,14 @@ impl Lines {
     }
 }
 
+/// A line. Every request pays for it: numbers and plain text are put down without the machinery of `write!`.
 fn write(entry: &Entry, out: &mut Vec<u8>) {
-    // Writing into memory cannot fail.
-    let _ = write!(
-        out,
-        "{{\"time\":{}.{:03},\"source\":\"",
-        entry.time_ms / 1000,
-        entry.time_ms % 1000
-    );
+    let mut digits = itoa::Buffer::new();
+    out.extend_from_slice(b"{\"time\":");
+    parts(entry.time_ms, 1000, out);
+    out.extend_from_slice(b",\"source\":\"");
     match entry.client {
-        Some(address) => drop(write!(out, "{address}")),
+        Some(client) => address(client, out),
         None => out.extend_from_slice(b"127.0.0.1"),
     }
     out.extend_from_slice(b"\",\"method\":\"");
@@ -137,44 +137,75 @@ fn write(entry: &Entry, out: &mut Vec<u8>) {
     text(entry.host.as_bytes(), out);
     out.extend_from_slice(b"\",\"target\":\"");
     text(entry.target.as_str().as_bytes(), out);
-    let _ = write!(
-        out,
-        "\",\"status\":{},\"bytes\":{}",
-        entry.status, entry.bytes
-    );
+    out.extend_from_slice(b"\",\"status\":");
+    out.extend_from_slice(digits.format(entry.status).as_bytes());
+    out.extend_from_slice(b",\"bytes\":");
+    out.extend_from_slice(digits.format(entry.bytes).as_bytes());
     value("referrer", entry.referrer.as_ref(), out);
     value("agent", entry.agent.as_ref(), out);
     match entry.session {
         None => {}
         Some(None) => out.extend_from_slice(b",\"session\":\"\""),
-        Some(Some(hash)) => drop(write!(out, ",\"session\":\"{hash:016x}\"")),
+        Some(Some(hash)) => hexadecimal("session", hash, out),
     }
-    let us = entry.started.elapsed().as_micros();
-    let _ = write!(
-        out,
-        ",\"duration\":{}.{:06}",
-        us / 1_000_000,
-        us % 1_000_000
-    );
-    let _ = write!(
-        out,
-        ",\"decision\":\"{}\",\"reason\":\"{}\"",
-        entry.outcome.name(),
-        entry.reason
-    );
+    out.extend_from_slice(b",\"duration\":");
+    let us = u64::try_from(entry.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+    parts(us, 1_000_000, out);
+    word("decision", entry.outcome.name(), out);
+    word("reason", entry.reason, out);
     if let Some(would) = entry.would {
-        let _ = write!(out, ",\"would\":\"{}\"", would.name());
+        word("would", would.name(), out);
     }
     if let Some(number) = entry.entry {
-        let _ = write!(out, ",\"entry\":{number}");
+        out.extend_from_slice(b",\"entry\":");
+        out.extend_from_slice(digits.format(number).as_bytes());
     }
     if let Some(clearance) = entry.clearance {
-        let _ = write!(out, ",\"clearance\":\"{clearance:016x}\"");
+        hexadecimal("clearance", clearance, out);
     }
     if entry.is_cut {
         out.extend_from_slice(b",\"cut\":true");
     }
     out.extend_from_slice(b"}\n");
+}
+
+/// A number of parts of a whole, as a decimal fraction: 1500 of 1000 are 1.500.
+fn parts(number: u64, whole: u64, out: &mut Vec<u8>) {
+    let mut digits = itoa::Buffer::new();
+    out.extend_from_slice(digits.format(number / whole).as_bytes());
+    // The leading 1 holds the zeros behind the point.
+    let at = out.len();
+    out.extend_from_slice(digits.format(number % whole + whole).as_bytes());
+    out[at] = b'.';
+}
+
+/// An address in its usual spelling.
+pub(crate) fn address(address: IpAddr, out: &mut Vec<u8>) {
+    let IpAddr::V4(address) = address else {
+        // Writing into memory cannot fail.
+        let _ = write!(out, "{address}");
+        return;
+    };
+    let mut digits = itoa::Buffer::new();
+    for (at, octet) in address.octets().into_iter().enumerate() {
+        if at > 0 {
+            out.push(b'.');
+        }
+        out.extend_from_slice(digits.format(octet).as_bytes());
+    }
+}
+
+/// A value that is one of a few words of ours.
+fn word(name: &str, word: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":\"");
+    out.extend_from_slice(word.as_bytes());
+    out.push(b'"');
+}
+
+fn hexadecimal(name: &str, number: u64, out: &mut Vec<u8>) {
+    let _ = write!(out, ",\"{name}\":\"{number:016x}\"");
 }
 
 fn value(name: &str, value: Option<&HeaderValue>, out: &mut Vec<u8>) {
@@ -190,6 +221,12 @@ fn value(name: &str, value: Option<&HeaderValue>, out: &mut Vec<u8>) {
 /// Writes text inside quotes. Bytes that are no UTF-8 become the letters that Latin-1 has for them, so that each line is sound.
 fn text(bytes: &[u8], out: &mut Vec<u8>) {
     let bytes = &bytes[..bytes.len().min(VALUE_MAX)];
+    // Nearly all text is plain. One look without a way out in the middle takes many bytes at a time.
+    let is_plain = |byte: &u8| matches!(byte, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~');
+    if bytes.iter().fold(true, |all, byte| all & is_plain(byte)) {
+        out.extend_from_slice(bytes);
+        return;
+    }
     for part in bytes.utf8_chunks() {
         let mut rest = part.valid().as_bytes();
         while let Some(at) = rest

@@ -10,6 +10,7 @@ use hyper::Response;
 use hyper::StatusCode;
 use hyper::Uri;
 use hyper::Version;
+use hyper::body::Bytes;
 use hyper::body::Incoming;
 use hyper::header;
 use hyper::header::HeaderName;
@@ -26,18 +27,22 @@ use crate::defence::Defence;
 use crate::framing;
 use crate::gate::Live;
 use crate::gate::asks_for_page;
+use crate::log;
 use crate::log::Entry;
 use crate::serve;
 use crate::serve::Connection;
 use crate::trust;
 use crate::trust::X_FORWARDED_FOR;
+use crate::trust::X_FORWARDED_PROTO;
 use crate::tunnel;
 use crate::upstream::Failure;
 use crate::upstream::Lease;
 
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+
+/// Letters of the longest address.
+const ADDRESS_MAX: usize = 45;
 
 /// What is known of a request that passes.
 #[derive(Debug)]
@@ -124,6 +129,7 @@ pub(crate) async fn pass(
             return serve::logged(&connection, entry, response);
         };
         let from_site = hyper::upgrade::on(&mut response);
+        lease.let_go();
         tunnel::open(
             &connection,
             &live,
@@ -223,12 +229,16 @@ fn set_forwarded(
     connection: &Connection,
     passing: &Passing,
 ) {
-    let address = |address: Option<IpAddr>| {
-        let text = address.map_or_else(|| "127.0.0.1".to_owned(), |address| address.to_string());
-        HeaderValue::try_from(text).ok()
-    };
-    let Some(client) = address(passing.client) else {
-        return;
+    let client = match passing.client {
+        None => HeaderValue::from_static("127.0.0.1"),
+        Some(client) => {
+            let mut text = Vec::with_capacity(ADDRESS_MAX);
+            log::address(client, &mut text);
+            match HeaderValue::from_maybe_shared(Bytes::from(text)) {
+                Ok(client) => client,
+                Err(_) => return,
+            }
+        }
     };
     let peer = match connection.peer {
         crate::trust::Peer::Address(peer) => Some(peer.to_canonical()),

@@ -12,6 +12,7 @@ use ipnet::IpNet;
 use regex::bytes::Regex;
 use regex::bytes::RegexBuilder;
 use serde::Deserialize;
+use smallvec::smallvec;
 
 use crate::defence::Defence;
 use crate::defence::Defences;
@@ -174,7 +175,7 @@ impl Rules {
     pub fn decide(&self, subject: &Subject<'_>, defences: &Defences) -> Option<Decision> {
         let readings = match defences.has(Defence::Spellings) {
             true => spelling::readings(subject.path),
-            false => vec![subject.path.into()],
+            false => smallvec![subject.path.into()],
         };
         let found = readings
             .iter()

@@ -37,6 +37,7 @@ use crate::log::Target;
 use crate::own;
 use crate::proxy;
 use crate::trust::Peer;
+use crate::trust::X_FORWARDED_PROTO;
 use crate::worker::Worker;
 
 /// One connection of a client.
@@ -309,8 +310,8 @@ pub(crate) fn says_https(headers: &HeaderMap) -> bool {
         let proto = proto.as_bytes();
         proto.eq_ignore_ascii_case(b"https") || proto.eq_ignore_ascii_case(b"wss")
     };
-    headers.contains_key("x-forwarded-proto")
-        && headers.get_all("x-forwarded-proto").iter().all(is_https)
+    let mut protos = headers.get_all(X_FORWARDED_PROTO).iter().peekable();
+    protos.peek().is_some() && protos.all(is_https)
 }
 
 /// Writes down an answer that is whole.

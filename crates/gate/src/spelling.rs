@@ -2,20 +2,26 @@
 
 use std::borrow::Cow;
 
+use smallvec::SmallVec;
+use smallvec::smallvec;
+
+/// Nearly all paths have one reading.
+pub(crate) type Readings<'a> = SmallVec<[Cow<'a, str>; 1]>;
+
 /// Every way in which a site may read a path. The first is the one most servers take.
 ///
 /// A plain path has one reading. Others get more: as nginx reads it (everything decoded, slashes joined, dots followed), as servers of
 /// Java programs and Windows do (parameters of segments dropped, backslashes are slashes, what ends a path when it is plain ends it when
 /// it was encoded), and both once more for servers that decode twice.
-pub(crate) fn readings(path: &str) -> Vec<Cow<'_, str>> {
+pub(crate) fn readings(path: &str) -> Readings<'_> {
     if is_plain(path) {
-        return vec![Cow::Borrowed(path)];
+        return smallvec![Cow::Borrowed(path)];
     }
     let standard = follow_dots(&decode(path, is_unreserved), Slashes::Keep);
     let decoded = decode(path, |_| true);
     let twice = decode(&decoded, |_| true);
     let follow = |path: &str| follow_dots(path, Slashes::Join);
-    let mut readings: Vec<Cow<'_, str>> = Vec::new();
+    let mut readings = Readings::new();
     for reading in [
         standard,
         follow(&decoded),
@@ -155,8 +161,8 @@ mod tests {
 
     #[test]
     fn a_plain_path_is_read_in_one_way() {
-        assert_eq!(readings("/a/b.html"), ["/a/b.html"]);
-        assert_eq!(readings("/"), ["/"]);
-        assert_eq!(readings("/a%20b"), ["/a%20b", "/a b"]);
+        assert_eq!(readings("/a/b.html").as_slice(), ["/a/b.html"]);
+        assert_eq!(readings("/").as_slice(), ["/"]);
+        assert_eq!(readings("/a%20b").as_slice(), ["/a%20b", "/a b"]);
     }
 }

@@ -10,6 +10,8 @@ use hyper::header::HeaderName;
 
 /// The header that proxies append the address of their client to.
 pub(crate) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// The header in which they say whether it came by TLS.
+pub(crate) const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 /// Bytes of a chain of addresses that are read, from its end: no honest one is longer.
 const CHAIN_MAX: usize = 4096;

@@ -1,10 +1,19 @@
 //! Connections to sites: kept while they are good, and a request that found a dead one is sent again where that is safe.
 
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::task::Context;
+use std::task::Poll;
+use std::task::Wake;
+use std::task::Waker;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -17,6 +26,7 @@ use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::net::UnixStream;
+use tokio::time::Sleep;
 use tokio::time::timeout;
 
 use crate::body::Progress;
@@ -32,9 +42,8 @@ const IDLE: Duration = Duration::from_secs(4);
 /// A connection whose last answer is so young has not ended for want of use; copying every request for that would cost a tenth of the
 /// gate's own time under load.
 const FRESH: Duration = Duration::from_millis(5);
-/// Bytes of a site's head that are taken; other proxies take eight to sixteen thousand. For a client that is slow a few times as many
-/// of a body wait.
-const HEAD_MAX: usize = 32 * 1024;
+/// Bytes of a site's head that are taken, as many as other proxies take. For a client that is slow a few times as many of a body wait.
+const HEAD_MAX: usize = 16 * 1024;
 
 /// Why a site did not answer.
 #[derive(Debug)]
@@ -49,16 +58,189 @@ pub(crate) enum Failure {
     Client,
 }
 
+/// Keeps a connection going: writes what is sent on it, and reads what comes.
+type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
+
+/// A connection to a site.
+///
+/// Whoever waits for its answer drives it himself: a task of its own would have to be woken for each request, and wake the other in turn.
+struct Link {
+    sender: SendRequest<Upload>,
+    /// None once it has ended, or drives itself.
+    driver: Option<Driver>,
+    ear: Arc<Ear>,
+    /// Wakes the ear.
+    waker: Waker,
+    /// For the answer and its parts. To move a timer costs less than to make one for each request.
+    timer: Pin<Box<Sleep>>,
+}
+
+/// Who drives a connection, as the connection knows him.
+///
+/// A connection is told when somebody wants its next part, and then wakes its driver. But he is the one who wants it, and drives it next
+/// anyway: while he asks, he does not hear.
+#[derive(Debug, Default)]
+struct Ear {
+    driver: Mutex<Option<Waker>>,
+    is_deaf: AtomicBool,
+}
+
+impl Ear {
+    fn belong_to(&self, waker: &Waker) {
+        let mut driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *driver {
+            Some(driver) => driver.clone_from(waker),
+            None => *driver = Some(waker.clone()),
+        }
+    }
+
+    /// Asks for what only the driver can bring.
+    fn ask<T>(&self, brought: &mut impl FnMut(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
+        self.is_deaf.store(true, Ordering::Relaxed);
+        let answer = brought(&mut Context::from_waker(Waker::noop()));
+        self.is_deaf.store(false, Ordering::Relaxed);
+        answer
+    }
+
+    fn belong_to_nobody(&self) {
+        *self.driver.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl Wake for Ear {
+    fn wake(self: Arc<Ear>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Ear>) {
+        if self.is_deaf.load(Ordering::Relaxed) {
+            return;
+        }
+        let driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(driver) = &*driver {
+            driver.wake_by_ref();
+        }
+    }
+}
+
+impl Link {
+    /// Goes on with what there is to do.
+    fn drive(&mut self) {
+        if let Some(driver) = &mut self.driver
+            && driver
+                .as_mut()
+                .poll(&mut Context::from_waker(&self.waker))
+                .is_ready()
+        {
+            self.driver = None;
+        }
+    }
+
+    /// Nobody waits, but the site may have ended it.
+    fn look(&mut self) {
+        self.ear.belong_to_nobody();
+        self.drive();
+    }
+
+    /// It drives itself from now on.
+    fn let_go(&mut self) {
+        if let Some(driver) = self.driver.take() {
+            tokio::spawn(async move {
+                // Its end is told to whoever waits for an answer.
+                let _ = driver.await;
+            });
+        }
+    }
+
+    /// Polls what this connection brings.
+    fn poll<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        mut brought: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        if self.driver.is_none() {
+            return brought(context);
+        }
+        // It comes by the driver alone, which wakes us; but the driver brings only what it was asked for.
+        if let Poll::Ready(brought) = self.ear.ask(&mut brought) {
+            return Poll::Ready(brought);
+        }
+        self.ear.belong_to(context.waker());
+        self.drive();
+        match self.driver {
+            Some(_) => self.ear.ask(&mut brought),
+            None => brought(context),
+        }
+    }
+
+    /// Waits until another request can be sent; false where none can.
+    async fn is_ready(&mut self) -> bool {
+        match self.driver {
+            // It was, when it was put back. If the site has ended it since, the driver says so before it sends anything.
+            Some(_) => self.sender.is_ready(),
+            None => self.sender.ready().await.is_ok(),
+        }
+    }
+
+    /// Begins to wait.
+    fn wait(&mut self, wait: Duration) {
+        self.timer
+            .as_mut()
+            .reset(tokio::time::Instant::now() + wait);
+    }
+
+    /// Ready once the wait is over.
+    fn poll_wait(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.timer.as_mut().poll(context)
+    }
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Link")
+    }
+}
+
 /// A connection that is in use.
 #[derive(Debug)]
 pub(crate) struct Lease {
     address: Address,
-    sender: SendRequest<Upload>,
+    link: Link,
+    is_waiting: bool,
 }
+
+impl Lease {
+    /// The next part of the site's answer, or that it did not come in time.
+    pub(crate) fn poll_body<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        wait: Duration,
+        brought: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<Result<T, TooLate>> {
+        if let Poll::Ready(brought) = self.link.poll(context, brought) {
+            self.is_waiting = false;
+            return Poll::Ready(Ok(brought));
+        }
+        if !self.is_waiting {
+            self.is_waiting = true;
+            self.link.wait(wait);
+        }
+        self.link.poll_wait(context).map(|()| Err(TooLate))
+    }
+
+    /// The connection becomes a tunnel.
+    pub(crate) fn let_go(mut self) {
+        self.link.let_go();
+    }
+}
+
+/// The next part of an answer did not come in time.
+#[derive(Debug)]
+pub(crate) struct TooLate;
 
 #[derive(Debug)]
 struct Idle {
-    sender: SendRequest<Upload>,
+    link: Link,
     since: Instant,
 }
 
@@ -72,15 +254,15 @@ impl Pool {
     /// The connection that was used last: it is the most likely to be good, and the others may end.
     ///
     /// With it, how long it has lain idle.
-    fn take(&self, address: &Address) -> Option<(SendRequest<Upload>, Duration)> {
+    fn take(&self, address: &Address) -> Option<(Link, Duration)> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.get_mut(address)?;
         while let Some(newest) = kept.pop() {
             let idle = newest.since.elapsed();
             if idle > IDLE {
                 kept.clear();
-            } else if !newest.sender.is_closed() {
-                return Some((newest.sender, idle));
+            } else if !newest.link.sender.is_closed() {
+                return Some((newest.link, idle));
             }
         }
         None
@@ -88,14 +270,17 @@ impl Pool {
 
     /// Keeps a connection whose answer has been read to its end.
     pub(crate) fn put_back(&self, lease: Lease) {
-        if lease.sender.is_closed() {
+        let mut link = lease.link;
+        // It becomes ready for the next request, and forgets whom to wake.
+        link.look();
+        if link.sender.is_closed() {
             return;
         }
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.entry(lease.address).or_default();
         if kept.len() < IDLE_MAX {
             kept.push(Idle {
-                sender: lease.sender,
+                link,
                 since: Instant::now(),
             });
         }
@@ -105,7 +290,10 @@ impl Pool {
     pub(crate) fn tidy(&self) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         for kept in idle.values_mut() {
-            kept.retain(|idle| idle.since.elapsed() <= IDLE && !idle.sender.is_closed());
+            kept.retain_mut(|idle| {
+                idle.link.look();
+                idle.since.elapsed() <= IDLE && !idle.link.sender.is_closed()
+            });
         }
         idle.retain(|_, kept| !kept.is_empty());
     }
@@ -118,22 +306,19 @@ impl Pool {
         progress: &Arc<Progress>,
         waits: &Waits,
     ) -> Result<(Response<Incoming>, Lease), Failure> {
+        let lease = |link| Lease {
+            address: address.clone(),
+            link,
+            is_waiting: false,
+        };
         // A kept connection may end just when it is used. What is safe to send twice is sent again on a new one.
-        while let Some((mut sender, idle)) = self.take(address) {
-            if sender.ready().await.is_err() {
+        while let Some((mut link, idle)) = self.take(address) {
+            if !link.is_ready().await {
                 continue;
             }
             let spare = if idle < FRESH { None } else { spare(&request) };
-            match answer(&mut sender, request, progress, waits).await {
-                Ok(response) => {
-                    return Ok((
-                        response,
-                        Lease {
-                            address: address.clone(),
-                            sender,
-                        },
-                    ));
-                }
+            match answer(&mut link, request, progress, waits).await {
+                Ok(response) => return Ok((response, lease(link))),
                 Err((_, Some(unsent))) => request = unsent,
                 Err((Failure::Broken(_), None)) if spare.is_some() => match spare {
                     Some(spare) => {
@@ -145,15 +330,9 @@ impl Pool {
                 Err((failure, None)) => return Err(failure),
             }
         }
-        let mut sender = connect(address, waits).await?;
-        match answer(&mut sender, request, progress, waits).await {
-            Ok(response) => Ok((
-                response,
-                Lease {
-                    address: address.clone(),
-                    sender,
-                },
-            )),
+        let mut link = connect(address, waits).await?;
+        match answer(&mut link, request, progress, waits).await {
+            Ok(response) => Ok((response, lease(link))),
             Err((failure, _)) => Err(failure),
         }
     }
@@ -177,31 +356,43 @@ fn spare(request: &Request<Upload>) -> Option<Request<Upload>> {
 
 /// Sends on one connection. A request that was not sent at all comes back.
 async fn answer(
-    sender: &mut SendRequest<Upload>,
+    link: &mut Link,
     request: Request<Upload>,
-    progress: &Arc<Progress>,
+    progress: &Progress,
     waits: &Waits,
 ) -> Result<Response<Incoming>, (Failure, Option<Request<Upload>>)> {
-    let mut answer = std::pin::pin!(sender.try_send_request(request));
-    let mut frames = progress.frames();
-    loop {
-        match timeout(waits.answer, answer.as_mut()).await {
-            Ok(Ok(response)) => return Ok(response),
-            Ok(Err(_)) if progress.has_failed() => return Err((Failure::Client, None)),
-            Ok(Err(mut error)) => {
-                let unsent = error.take_message();
-                return Err((Failure::Broken(error.into_error()), unsent));
-            }
-            // While the client is still sending, the site need not answer.
-            Err(_) if !progress.is_done() && progress.frames() > frames => {
-                frames = progress.frames()
-            }
-            Err(_) => return Err((Failure::Late, None)),
-        }
+    // A site may answer before it has read all of a body. While the client does not take that answer nobody would drive the rest.
+    if !matches!(request.body(), Upload::Empty) {
+        link.let_go();
     }
+    let mut answer = std::pin::pin!(link.sender.try_send_request(request));
+    let mut frames = progress.frames();
+    link.wait(waits.answer);
+    poll_fn(|context| {
+        let polled = link.poll(context, |context| answer.as_mut().poll(context));
+        if let Poll::Ready(answered) = polled {
+            return Poll::Ready(answered.map_err(|mut error| match progress.has_failed() {
+                true => (Failure::Client, None),
+                false => {
+                    let unsent = error.take_message();
+                    (Failure::Broken(error.into_error()), unsent)
+                }
+            }));
+        }
+        while link.poll_wait(context).is_ready() {
+            // While the client is still sending, the site need not answer.
+            if progress.is_done() || progress.frames() <= frames {
+                return Poll::Ready(Err((Failure::Late, None)));
+            }
+            frames = progress.frames();
+            link.wait(waits.answer);
+        }
+        Poll::Pending
+    })
+    .await
 }
 
-async fn connect(address: &Address, waits: &Waits) -> Result<SendRequest<Upload>, Failure> {
+async fn connect(address: &Address, waits: &Waits) -> Result<Link, Failure> {
     let connecting = async {
         match address {
             Address::Unix(path) => handshake(UnixStream::connect(path).await?).await,
@@ -214,7 +405,7 @@ async fn connect(address: &Address, waits: &Waits) -> Result<SendRequest<Upload>
         }
     };
     match timeout(waits.connect, connecting).await {
-        Ok(Ok(sender)) => Ok(sender),
+        Ok(Ok(link)) => Ok(link),
         Ok(Err(error)) => Err(Failure::Unreachable(error)),
         Err(_) => Err(Failure::Unreachable(io::ErrorKind::TimedOut.into())),
     }
@@ -226,7 +417,7 @@ fn without_delay(stream: TcpStream) -> TcpStream {
     stream
 }
 
-async fn handshake<S>(stream: S) -> io::Result<SendRequest<Upload>>
+async fn handshake<S>(stream: S) -> io::Result<Link>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
@@ -235,9 +426,12 @@ where
         .handshake(TokioIo::new(stream))
         .await
         .map_err(io::Error::other)?;
-    tokio::spawn(async move {
-        // Its end is told to whoever waits for an answer.
-        let _ = connection.with_upgrades().await;
-    });
-    Ok(sender)
+    let ear = Arc::<Ear>::default();
+    Ok(Link {
+        sender,
+        driver: Some(Box::pin(connection.with_upgrades())),
+        waker: Waker::from(Arc::clone(&ear)),
+        ear,
+        timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
+    })
 }
