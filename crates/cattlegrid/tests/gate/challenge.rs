@@ -233,28 +233,33 @@ fn h084_an_answer_counts_once() {
     fails_but_without("spent", answers_twice);
 }
 
-#[test]
-fn h084_of_many_at_the_same_moment_one_counts() {
-    let origin = Origin::start();
-    let gate = Gate::with(&origin, strict(""));
-    let (browser, challenge) = challenged(&gate, "127.0.0.7", "/x");
+/// Sends one answer sixteen times at once. Gives how often it counted.
+fn answers_at_once(gate: &Gate) -> usize {
+    let (browser, challenge) = challenged(gate, "127.0.0.7", "/x");
     let form = crate::solve::solve(&challenge.text());
-    let accepted: usize = thread::scope(|scope| {
+    thread::scope(|scope| {
         let senders: Vec<_> = (0..16)
             .map(|_| {
                 scope.spawn(|| {
-                    let mut sender = Browser::new("127.0.0.7", gate.address);
-                    sender.cookies.clone_from(&browser.cookies);
+                    let mut sender = moved(&browser, gate);
                     usize::from(sender.post("answer", &form).status == 200)
                 })
             })
             .collect();
-        senders
-            .into_iter()
-            .map(|sender| sender.join().unwrap())
-            .sum()
+        let counted = senders.into_iter().map(|sender| sender.join().unwrap());
+        counted.sum()
+    })
+}
+
+#[test]
+fn h084_of_many_at_the_same_moment_one_counts() {
+    let origin = Origin::start();
+    let mut gate = Gate::with(&origin, strict(""));
+    withstands(&mut gate, |gate| {
+        let counted = answers_at_once(gate);
+        must(counted == 1, &format!("{counted}"))
     });
-    assert_eq!(accepted, 1);
+    assert_eq!(answers_at_once(&without(&origin, "spent")), 16);
 }
 
 /// A browser whose answer counted here, and that answer.

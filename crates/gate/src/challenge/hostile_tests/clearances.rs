@@ -247,6 +247,13 @@ fn h092_a_cookie_of_a_sibling_site_is_void() {
 
 #[test]
 fn h093_changed_keys_and_settings_cost_one_challenge() {
+    // A clearance that is good for ever would cost none, also for who made it with a key that leaked.
+    check(Defence::Clearance, |file, part| {
+        let (gate, mut jar) = (part(file.gate()), Jar::default());
+        jar.pass(&gate, &visitor(), NOW);
+        gate.replace_keys(Keys::rotate(&file.path, NOW.unix, 0).unwrap());
+        jar.is_cleared(&gate, &visitor(), NOW)
+    });
     let (file, mut jar) = (KeyFile::new(), Jar::default());
     let gate = file.gate();
     jar.pass(&gate, &visitor(), NOW);
