@@ -19,6 +19,8 @@ pub(crate) struct Clock {
     offset_ms: AtomicI64,
     /// How fast time passes: 1, but in tests that live through a day in a minute.
     speed: u32,
+    /// Looks that a step must last: `LOOKS`, but in tests that want to see the gate leap.
+    looks: u32,
 }
 
 /// What was seen at the last looks.
@@ -35,6 +37,15 @@ impl Clock {
             start: Instant::now(),
             offset_ms: AtomicI64::new(wall_ms()),
             speed: 1,
+            looks: LOOKS,
+        }
+    }
+
+    /// A clock that follows every step of the wall's at once, for tests that want to see what comes of it.
+    pub(crate) fn leaping() -> Clock {
+        Clock {
+            looks: 1,
+            ..Clock::start()
         }
     }
 
@@ -44,6 +55,7 @@ impl Clock {
             start: Instant::now(),
             offset_ms: AtomicI64::new(i64::from(start) * 1000),
             speed,
+            looks: LOOKS,
         }
     }
 
@@ -86,7 +98,7 @@ impl Clock {
             false => 1,
         };
         steps.offset_ms = offset_ms;
-        if is_same(known) || steps.looks >= LOOKS {
+        if is_same(known) || steps.looks >= self.looks {
             self.offset_ms.store(offset_ms, Ordering::Relaxed);
         }
     }
@@ -108,7 +120,7 @@ mod tests {
         let clock = Clock {
             start: Instant::now(),
             offset_ms: AtomicI64::new(1_000_000_000),
-            speed: 1,
+            ..Clock::start()
         };
         let offset = || clock.offset_ms.load(Ordering::Relaxed);
         let mut steps = Steps::default();

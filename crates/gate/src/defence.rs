@@ -62,10 +62,22 @@ pub enum Defence {
     Reader,
     /// What turns out to be a page counts as one.
     PagesByAnswer,
+    /// Every clearance has a budget of its own.
+    OwnBudget,
+    /// Our cookies have the names and attributes that protect them.
+    CookieAttributes,
+    /// Challenges that nobody answers leave nothing behind.
+    Stateless,
+    /// An answer is judged without doing its work again.
+    CheapAnswers,
+    /// The signing key is shown nowhere.
+    SecretKey,
+    /// The gate's time does not leap with the wall clock.
+    SteadyClock,
 }
 
 #[cfg(debug_assertions)]
-const NAMES: [(&str, Defence); 29] = [
+const NAMES: [(&str, Defence); 35] = [
     ("framing", Defence::Framing),
     ("host", Defence::Host),
     ("spoofed_headers", Defence::SpoofedHeaders),
@@ -95,6 +107,12 @@ const NAMES: [(&str, Defence); 29] = [
     ("clearance_expiry", Defence::ClearanceExpiry),
     ("reader", Defence::Reader),
     ("pages_by_answer", Defence::PagesByAnswer),
+    ("own_budget", Defence::OwnBudget),
+    ("cookie_attributes", Defence::CookieAttributes),
+    ("stateless", Defence::Stateless),
+    ("cheap_answers", Defence::CheapAnswers),
+    ("secret_key", Defence::SecretKey),
+    ("steady_clock", Defence::SteadyClock),
 ];
 
 /// Which defences are on.

@@ -1,7 +1,7 @@
 //! HTTP/2 as the guard sees it: what kinds of frames come. A client that sends many that bring nothing and cost work is sent away.
 //!
-//! The library limits streams that are reset before they are answered, long heads and tiny pieces of bodies. It does not limit streams
-//! that are reset after the site was asked (CVE-2023-44487), nor frames that only want to be acknowledged.
+//! The library limits streams that are reset before they are answered, and long heads. It does not limit streams that are reset after the
+//! site was asked (CVE-2023-44487), frames that only want to be acknowledged, nor tiny pieces of bodies that are passed on at once.
 
 use std::time::Duration;
 use std::time::Instant;
@@ -18,6 +18,12 @@ const RESETS_MAX: u32 = 100;
 const SETTINGS_MAX: u32 = 50;
 const PINGS_MAX: u32 = 500;
 const EMPTY_MAX: u32 = 200;
+/// A body comes in so many pieces at most, and in one more for so many bytes. The library limits small ones only while nobody reads them,
+/// and we do.
+const PIECES_MAX: u64 = 2000;
+const BYTES_PER_PIECE: u64 = 64;
+/// What a padded frame may hold that is no body, with the byte that says so (RFC 9113, 6.1).
+const PADDING_MAX: usize = 256;
 const CONTINUATIONS_MAX: u32 = 100;
 /// Priorities come with requests; so do kinds of frames that are not known yet.
 const OTHERS_MAX: u32 = 2000;
@@ -42,6 +48,9 @@ struct Counts {
     settings: u32,
     pings: u32,
     empty: u32,
+    pieces: u64,
+    /// Bytes of bodies in those pieces, at least.
+    received: u64,
     continuations: u32,
     others: u32,
     updates: u64,
@@ -98,8 +107,14 @@ impl Counts {
     fn add(&mut self, kind: u8, flags: u8, length: usize) -> bool {
         let ends = flags & 1 != 0;
         let (count, max) = match kind {
-            0 if length > 0 || ends => return true,
-            0 => (&mut self.empty, EMPTY_MAX),
+            0 if ends => return true,
+            0 if length == 0 => (&mut self.empty, EMPTY_MAX),
+            0 => {
+                let padding = if flags & 8 != 0 { PADDING_MAX } else { 0 };
+                self.pieces += 1;
+                self.received += length.saturating_sub(padding) as u64;
+                return self.pieces <= PIECES_MAX + self.received / BYTES_PER_PIECE;
+            }
             // What a request is worth is decided about elsewhere.
             1 => return true,
             3 => (&mut self.resets, RESETS_MAX),
@@ -161,12 +176,23 @@ mod tests {
     #[test]
     fn requests_bodies_and_what_follows_from_answers_are_not() {
         assert!(is_kept(&vec![frame(1, 5, &[0x82; 40]); 5000]));
-        assert!(is_kept(&vec![frame(0, 0, b"x"); 5000]));
+        assert!(is_kept(&vec![frame(0, 0, &[0; 64]); 5000]));
+        assert!(is_kept(&vec![frame(0, 0, b"x"); 2000]));
         assert!(is_kept(&vec![frame(0, 1, b""); 5000]));
         let (mut frames, now) = (Frames::new(), Instant::now());
         frames.sent(10_000 * 1024);
         let bytes = [vec![b'P'; PREFACE], frame(8, 0, &[0; 4]).repeat(20_000)].concat();
         assert!(frames.walk(&bytes, now));
+    }
+
+    #[test]
+    fn h028_tiny_pieces_of_bodies_are_limited_however_they_are_padded() {
+        let mut padded = frame(0, 8, &[0; 255]);
+        padded[2..3].copy_from_slice(&[255]);
+        for piece in [frame(0, 0, b"x"), frame(0, 0, &[0; 30]), padded] {
+            assert!(is_kept(&vec![piece.clone(); 2000]));
+            assert!(!is_kept(&vec![piece; 5000]));
+        }
     }
 
     #[test]

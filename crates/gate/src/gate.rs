@@ -201,6 +201,11 @@ impl Gate {
             b"" => 0,
             agent => live.lens.agent(agent),
         };
+        // Who shares an address with a crawler must not share a budget with it.
+        let budget = |clearance: &Clearance| match live.setup.defences.has(Defence::OwnBudget) {
+            true => clearance.id,
+            false => visitor.source.value,
+        };
         let is_unlimited = clearance.is_some() && !live.setup.defences.has(Defence::Budget);
         let rule = match is_unlimited {
             true => Some(Decision::Pass),
@@ -214,7 +219,7 @@ impl Gate {
             rule,
             user: None,
             proof: Proof::None,
-            clearance: clearance.as_ref().map(|clearance| clearance.id),
+            clearance: clearance.as_ref().map(budget),
             is_suspicious: false,
         };
         let decided = live.policy.decide(&asked, &self.standing.load());

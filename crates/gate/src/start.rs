@@ -38,7 +38,6 @@ use crate::clock::Steps;
 use crate::config::Binding;
 use crate::config::Mode;
 use crate::config::Setup;
-#[cfg(debug_assertions)]
 use crate::defence::Defence;
 use crate::gate::Gate;
 use crate::gate::Live;
@@ -156,12 +155,17 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
 
 /// Makes what all threads share.
 fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Result<Gate, String> {
-    let clock = match loaded.setup.clock {
+    let setup = &loaded.setup;
+    let clock = match setup.clock {
+        None if !setup.defences.has(Defence::SteadyClock) => Clock::leaping(),
         None => Clock::start(),
         Some((start, speed)) => Clock::fast(start, speed),
     };
     let keys = open_keys(state, &clock)?;
-    let setup = &loaded.setup;
+    #[cfg(debug_assertions)]
+    if !setup.defences.has(Defence::SecretKey) {
+        tracing::info!(keys = ?fs::read_to_string(state.join(KEYS)), "all that is known");
+    }
     let settings = challenge::Settings {
         prefix: setup.prefix.clone(),
         answer_seconds: setup.challenge_seconds,
@@ -233,6 +237,12 @@ fn without(mut challenger: Challenger, setup: &Setup) -> Challenger {
             challenge::Defence::ClearanceExpiry,
         ),
         (Defence::ReturnTo, challenge::Defence::ReturnTo),
+        (
+            Defence::CookieAttributes,
+            challenge::Defence::CookieAttributes,
+        ),
+        (Defence::Stateless, challenge::Defence::Stateless),
+        (Defence::CheapAnswers, challenge::Defence::CheapAnswers),
     ];
     for (ours, theirs) in pairs {
         if !setup.defences.has(ours) {

@@ -175,23 +175,23 @@ fn attributes(cookie: &str) -> Vec<&str> {
     parts
 }
 
+fn looks_at_cookies_on_http(gate: &Gate) -> Result<(), String> {
+    let (mut browser, challenge) = challenged(gate, "127.0.1.6", "/x");
+    let solved = browser.post("answer", &crate::solve::solve(&challenge.text()));
+    for (answer, name) in [(&challenge, "cattlegrid-ask="), (&solved, "cattlegrid=")] {
+        let cookie = answer.header("set-cookie").ok_or("no cookie")?;
+        must(cookie.starts_with(name), &cookie)?;
+        must(
+            attributes(&cookie) == ["HttpOnly", "Max-Age=86400", "Path=/", "SameSite=Lax"],
+            &cookie,
+        )?;
+    }
+    Ok(())
+}
+
 #[test]
 fn h092_cookies_on_http_have_what_protects_them_there() {
-    let origin = Origin::start();
-    let mut gate = Gate::with(&origin, strict(""));
-    withstands(&mut gate, |gate| {
-        let (mut browser, challenge) = challenged(gate, "127.0.1.6", "/x");
-        let solved = browser.post("answer", &crate::solve::solve(&challenge.text()));
-        for (answer, name) in [(&challenge, "cattlegrid-ask="), (&solved, "cattlegrid=")] {
-            let cookie = answer.header("set-cookie").ok_or("no cookie")?;
-            must(cookie.starts_with(name), &cookie)?;
-            must(
-                attributes(&cookie) == ["HttpOnly", "Max-Age=86400", "Path=/", "SameSite=Lax"],
-                &cookie,
-            )?;
-        }
-        Ok(())
-    });
+    fails_but_without("cookie_attributes", looks_at_cookies_on_http);
 }
 
 /// A certificate for a test, made by the tool that owners use.
@@ -222,6 +222,9 @@ pub(crate) fn certificate(folder: &std::path::Path) -> (String, String) {
     (certificate, key)
 }
 
+/// The agent of those who ask over TLS: a clearance is bound to it.
+const AGENT: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+
 /// Asks over TLS, with a cookie.
 fn ask_tls(port: u16, path: &str, cookie: &str, form: Option<&str>) -> Answer {
     let url = format!("https://www.example.org:{port}{path}");
@@ -229,6 +232,7 @@ fn ask_tls(port: u16, path: &str, cookie: &str, form: Option<&str>) -> Answer {
     let mut curl = Command::new("curl");
     curl.args(["-ski", "--http1.1", "--resolve", &to, "-H"])
         .arg("Accept: text/html")
+        .args(["-A", AGENT])
         .args(["-H", &format!("Cookie: {cookie}"), &url]);
     if let Some(form) = form {
         curl.args(["-d", form]);
@@ -249,18 +253,19 @@ fn pair(cookie: &str) -> String {
     cookie.split(';').next().unwrap().to_owned()
 }
 
-#[test]
-fn h092_cookies_on_https_cannot_come_from_sibling_sites() {
-    let origin = Origin::start();
-    let folder = tempfile::tempdir().unwrap();
-    let (certificate, key) = certificate(folder.path());
-    let port = free_port();
-    let mut wanted = strict("");
+/// A gate that listens on https as well, on this port.
+fn secure_gate(origin: &Origin, settings: &str, folder: &std::path::Path, port: u16) -> Gate {
+    let (certificate, key) = certificate(folder);
+    let mut wanted = strict(settings);
     wanted.parts = format!(
         "[[gate.listen]]\naddress = \"127.0.0.1:{port}\"\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n{}",
         wanted.parts
     );
-    let gate = Gate::with(&origin, wanted);
+    Gate::with(origin, wanted)
+}
+
+/// Earns a clearance on https. Gives what was set to ask and to clear.
+fn earn_tls(port: u16) -> [String; 2] {
     for page in 0..3 {
         assert_eq!(ask_tls(port, &format!("/p{page}"), "", None).status, 200);
     }
@@ -270,6 +275,13 @@ fn h092_cookies_on_https_cannot_come_from_sibling_sites() {
     let solution = crate::solve::solve(&challenge.text());
     let solved = ask_tls(port, "/.cattlegrid/answer", &pair(&asked), Some(&solution));
     let cookie = solved.header("set-cookie").unwrap();
+    assert_eq!(ask_tls(port, "/y", &pair(&cookie), None).status, 200);
+    [asked, cookie]
+}
+
+/// Whether cookies on https have all that protects them, whether one that a sibling site can set is void, and one from http.
+fn h092_is_withstood(gate: &Gate, port: u16) -> [bool; 3] {
+    let cookies = earn_tls(port);
     let protected = [
         "HttpOnly",
         "Max-Age=86400",
@@ -277,22 +289,33 @@ fn h092_cookies_on_https_cannot_come_from_sibling_sites() {
         "SameSite=Lax",
         "Secure",
     ];
-    for (cookie, name) in [
-        (&asked, "__Host-cattlegrid-ask="),
-        (&cookie, "__Host-cattlegrid="),
-    ] {
-        assert!(cookie.starts_with(name), "{cookie}");
-        assert_eq!(attributes(cookie), protected);
-    }
-    assert_eq!(ask_tls(port, "/y", &pair(&cookie), None).status, 200);
+    let names = ["__Host-cattlegrid-ask=", "__Host-cattlegrid="];
+    let mut named = cookies.iter().zip(names);
+    let is_protected =
+        named.all(|(cookie, name)| cookie.starts_with(name) && attributes(cookie) == protected);
     // What a sibling site can set is a cookie without the prefix. It is not looked at, however genuine it is.
-    let plain = pair(&cookie).replace("__Host-", "");
-    assert_eq!(ask_tls(port, "/y", &plain, None).status, 403);
+    let plain = pair(&cookies[1]).replace("__Host-", "");
+    let sibling = ask_tls(port, "/y", &plain, None).status;
     // One that was given over http does not do on https: somebody on the way may have put it there.
-    let mut over_http = Browser::new("127.0.0.1", gate.address);
+    let mut over_http = Browser::new("127.0.0.1", gate.address).with("User-Agent", AGENT);
     let challenge = over_http.get("/x");
     over_http.clear(&challenge).unwrap();
-    let cookie = over_http.cookie();
     assert_eq!(over_http.get("/y").status, 200);
-    assert_eq!(ask_tls(port, "/y", &cookie, None).status, 403);
+    let from_http = ask_tls(port, "/y", &over_http.cookie(), None).status;
+    [is_protected, sibling == 403, from_http == 403]
+}
+
+#[test]
+fn h092_cookies_on_https_cannot_come_from_sibling_sites() {
+    let origin = Origin::start();
+    let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+    let mut gate = secure_gate(&origin, "", folder.path(), port);
+    withstands(&mut gate, |gate| {
+        let held = h092_is_withstood(gate, port);
+        must(held == [true; 3], &format!("{held:?}"))
+    });
+    drop(gate);
+    let off = "without = [\"cookie_attributes\"]";
+    let gate = secure_gate(&origin, off, folder.path(), port);
+    assert_eq!(h092_is_withstood(&gate, port), [false; 3]);
 }

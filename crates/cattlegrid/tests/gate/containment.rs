@@ -361,44 +361,54 @@ fn g16_ten_thousand_views_of_people_and_nobody_is_turned_away() {
     assert!(!gate.log().iter().any(|line| line["decision"] == "block"));
 }
 
+/// People and a crawler without cookies behind one address. Gives the views that people lost and the pages that the crawler got.
+fn share_an_address(gate: &Gate, people: usize) -> (usize, usize) {
+    let shared = "127.0.54.1";
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let crawler = scope.spawn(|| {
+            let mut crawler = Browser::new(shared, gate.address);
+            crawler.keeps_cookies = false;
+            let mut passed = 0;
+            for at in 0.. {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                let answer = crawler.get(&format!("/page/{at}"));
+                passed += usize::from(answer.status == 200);
+                thread::sleep(Duration::from_millis(20));
+            }
+            passed
+        });
+        let mut lost = 0;
+        for number in 0..people {
+            let mut person = Browser::new(shared, gate.address);
+            for view in 0..3 {
+                let path = format!("/page/{}", (number + view) % PAGES);
+                lost += usize::from(person.open(&path).status != 200);
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        (lost, crawler.join().unwrap())
+    })
+}
+
 #[test]
 fn h063_cleared_people_do_not_notice_a_crawler_behind_their_address() {
     let origin = site();
     let mut gate = Gate::with(&origin, limits(""));
-    let shared = "127.0.54.1";
     withstands(&mut gate, |gate| {
-        let stop = AtomicBool::new(false);
-        let (lost, crawled) = thread::scope(|scope| {
-            let crawler = scope.spawn(|| {
-                let mut crawler = Browser::new(shared, gate.address);
-                crawler.keeps_cookies = false;
-                let mut passed = 0;
-                for at in 0.. {
-                    if stop.load(Ordering::Relaxed) {
-                        break;
-                    }
-                    let answer = crawler.get(&format!("/page/{at}"));
-                    passed += usize::from(answer.status == 200);
-                    thread::sleep(Duration::from_millis(20));
-                }
-                passed
-            });
-            let mut lost = 0;
-            for number in 0..2000 {
-                let mut person = Browser::new(shared, gate.address);
-                for view in 0..3 {
-                    let path = format!("/page/{}", (number + view) % PAGES);
-                    lost += usize::from(person.open(&path).status != 200);
-                }
-            }
-            stop.store(true, Ordering::Relaxed);
-            (lost, crawler.join().unwrap())
-        });
+        let (lost, crawled) = share_an_address(gate, 2000);
         say(&format!(
             "2000 people behind one address: {lost} views lost; the crawler got {crawled} pages"
         ));
         must(lost == 0 && crawled <= 20, &format!("{lost} {crawled}"))
     });
+    // With one budget for all clearances of an address the first 500 pages use it up.
+    let mut wanted = limits("");
+    wanted.gate = "without = [\"own_budget\"]".to_owned();
+    let (lost, _) = share_an_address(&Gate::with(&origin, wanted), 300);
+    assert!(lost > 0);
 }
 
 fn kb(gate: &Gate, arguments: &[&str]) -> String {

@@ -18,7 +18,9 @@ use crate::harness::each;
 use crate::harness::naive;
 use crate::harness::page;
 use crate::harness::raw;
+use crate::harness::wait_for;
 use crate::harness::watched;
+use crate::solve::Browser;
 
 fn gate(origin: &Origin, settings: &str, parts: &str) -> Gate {
     Gate::with(
@@ -144,7 +146,7 @@ fn h012_one_site_has_one_name() {
     let mut guarded = gate(&shop, "", &sites(&shop, &other));
     watched(&mut guarded, |gate| {
         assert_eq!(reached(gate.address), [(200, true); 7]);
-        crate::harness::wait_for("all lines", || gate.log().len() >= 8);
+        wait_for("all lines", || gate.log().len() >= 8);
         let log = gate.log();
         let named = log.iter().filter(|line| line["target"] == "/named");
         let hosts: Vec<&str> = named.filter_map(|line| line["host"].as_str()).collect();
@@ -161,27 +163,118 @@ fn h012_one_site_has_one_name() {
     assert_ne!(reached(lax.address), [(200, true); 7]);
 }
 
+/// Names that are the shop's once somebody decodes them, or none at all, and the status of each.
+fn lookalikes() -> [(String, u16); 6] {
+    [
+        ("xn--shop-.example".to_owned(), 200),
+        ("XN--SHOP-.example".to_owned(), 200),
+        ("\u{ff53}\u{ff48}\u{ff4f}\u{ff50}.example".to_owned(), 400),
+        ("%73hop.example".to_owned(), 400),
+        ("shop.example%2e".to_owned(), 400),
+        ("a".repeat(300), 400),
+    ]
+}
+
+/// A name after all that well-meaning libraries do to it (RUSTSEC-2024-0421 decoded labels that are plain ASCII).
+fn decoded(host: &str) -> String {
+    let name = host.to_lowercase().replace("%73", "s").replace("%2e", ".");
+    let narrow = |letter: char| match letter {
+        '\u{ff41}'..='\u{ff5a}' => char::from((letter as u32 - 0xff41) as u8 + b'a'),
+        other => other,
+    };
+    let name: String = name.chars().map(narrow).collect();
+    let labels = name
+        .split('.')
+        .map(|label| match label.strip_prefix("xn--") {
+            Some(rest) => rest.trim_end_matches('-'),
+            None => label,
+        });
+    let labels: Vec<&str> = labels.filter(|label| !label.is_empty()).collect();
+    labels.join(".")
+}
+
+/// A router that decodes names before it compares them.
+fn decoding(shop: SocketAddr, other: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let mut chunk = [0; 4096];
+            let length = client.read(&mut chunk).unwrap_or(0);
+            let head = String::from_utf8_lossy(&chunk[..length]).into_owned();
+            let host = head.lines().find_map(|line| line.strip_prefix("Host: "));
+            let site = match decoded(host.unwrap_or_default()).as_str() {
+                "shop.example" => shop,
+                _ => other,
+            };
+            let mut site = TcpStream::connect(site).unwrap();
+            site.write_all(head.as_bytes()).unwrap();
+            let length = site.read(&mut chunk).unwrap_or(0);
+            let _ = client.write_all(&chunk[..length]);
+        }
+    });
+    address
+}
+
 #[test]
 fn h013_other_names_are_other_sites() {
     let (shop, other) = (Origin::start(), Origin::start());
     let mut guarded = gate(&shop, "", &sites(&shop, &other));
-    let long = "a".repeat(300);
-    watched(&mut guarded, |gate| {
-        for (host, status) in [
-            ("xn--shop-.example", 200),
-            ("XN--SHOP-.example", 200),
-            ("\u{ff53}\u{ff48}\u{ff4f}\u{ff50}.example", 400),
-            ("%73hop.example", 400),
-            ("shop.example%2e", 400),
-            (&long, 400),
-        ] {
-            assert_eq!(
-                ask_for(gate.address, &shop, host),
-                (status, false),
-                "{host}"
-            );
-        }
+    let ask = |address: SocketAddr| lookalikes().map(|(host, _)| ask_for(address, &shop, &host));
+    let sound = lookalikes().map(|(_, status)| (status, false));
+    watched(&mut guarded, |gate| assert_eq!(ask(gate.address), sound));
+    let lax = gate(
+        &shop,
+        "without = [\"host\", \"host_spelling\"]",
+        &sites(&shop, &other),
+    );
+    assert_eq!(ask(lax.address), [(200, false); 6]);
+    let naive = ask(decoding(shop.address, other.address));
+    assert!(
+        naive
+            .iter()
+            .zip(sound)
+            .all(|(naive, sound)| *naive != sound)
+    );
+}
+
+/// Earns a clearance under one spelling of a name. True where it is good under all others, and one name is in the log.
+fn has_one_identity(gate: &Gate) -> bool {
+    let mut person = Browser::new("127.13.0.1", gate.address).with("Host", "xn--shop-.example");
+    let challenge = person.get("/one");
+    person.clear(&challenge).unwrap();
+    let spellings = [
+        "xn--shop-.example:80",
+        "XN--SHOP-.Example",
+        "xn--shop-.EXAMPLE.",
+    ];
+    let statuses = spellings.map(|spelling| {
+        person.headers[0].1 = spelling.to_owned();
+        person.get("/other").status
     });
+    wait_for("all lines", || {
+        let log = gate.log();
+        let others = log.iter().filter(|line| line["target"] == "/other");
+        others.count() == spellings.len()
+    });
+    let log = gate.log();
+    let mut own = log.iter().filter(|line| line["source"] == "127.13.0.1");
+    statuses == [200; 3] && own.all(|line| line["host"] == "xn--shop-.example")
+}
+
+#[test]
+fn h013_a_site_is_one_for_cookies_and_the_log() {
+    let origin = Origin::start();
+    let start = |settings: &str| {
+        let wanted = Wanted {
+            gate: settings.to_owned(),
+            parts: "[gate.challenge]\nbits = 8\n[policy]\nk1 = 0\n".to_owned(),
+            ..Wanted::default()
+        };
+        Gate::with(&origin, wanted)
+    };
+    watched(&mut start(""), |gate| assert!(has_one_identity(gate)));
+    assert!(!has_one_identity(&start("without = [\"host_spelling\"]")));
 }
 
 /// Listeners that nobody may connect to, and how many have.
@@ -244,5 +337,5 @@ fn h019_only_the_site_is_connected_to() {
         assert_eq!(count.load(Ordering::SeqCst), 0);
     });
     raw(open_proxy(), all[0].as_bytes());
-    crate::harness::wait_for("the decoys work", || count.load(Ordering::SeqCst) == 1);
+    wait_for("the decoys work", || count.load(Ordering::SeqCst) == 1);
 }

@@ -15,6 +15,7 @@ use crate::harness::Origin;
 use crate::harness::Victim;
 use crate::harness::Wanted;
 use crate::harness::connect_from;
+use crate::harness::each;
 use crate::harness::naive;
 use crate::harness::say;
 use crate::harness::wait_for;
@@ -472,27 +473,50 @@ fn h028_is_withstood(address: SocketAddr, flood: &[u8]) -> bool {
     talk.is_ended_within(Duration::from_secs(2).saturating_sub(began.elapsed()))
 }
 
+/// Who ends a flood: the gate alone, or the library as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EndedBy {
+    Gate,
+    Library,
+}
+
+/// Frames that bring nothing, by kind.
+fn floods() -> [(&'static str, Vec<u8>, EndedBy); 7] {
+    let padded = [vec![255], vec![0; 255]].concat();
+    let update = frame(WINDOW_UPDATE, 0, 0, &1_u32.to_be_bytes());
+    let priority = frame(PRIORITY, 0, 1, &[0, 0, 0, 0, 9]);
+    [
+        ("ping", frame(PING, 0, 0, &[0; 8]), EndedBy::Gate),
+        ("settings", frame(SETTINGS, 0, 0, &[]), EndedBy::Gate),
+        ("empty data", frame(DATA, 0, 1, &[]), EndedBy::Library),
+        ("one byte", frame(DATA, 0, 1, b"x"), EndedBy::Gate),
+        ("padding", frame(DATA, 8, 1, &padded), EndedBy::Library),
+        ("update", update, EndedBy::Gate),
+        ("priority", priority, EndedBy::Gate),
+    ]
+}
+
 #[test]
 fn h028_floods_of_frames_that_bring_nothing() {
-    let padded = [vec![255], vec![0; 255]].concat();
-    let floods = [
-        ("ping", frame(PING, 0, 0, &[0; 8])),
-        ("settings", frame(SETTINGS, 0, 0, &[])),
-        ("empty data", frame(DATA, 0, 1, &[])),
-        ("padding", frame(DATA, 8, 1, &padded)),
-        ("update", frame(WINDOW_UPDATE, 0, 0, &1_u32.to_be_bytes())),
-        ("priority", frame(PRIORITY, 0, 1, &[0, 0, 0, 0, 9])),
-    ];
     let origin = Origin::start();
     let mut gate = open_gate(&origin, "");
     let before = gate.before();
     let victim = Victim::start(gate.address);
-    for (name, flood) in &floods {
-        assert!(h028_is_withstood(gate.address, flood), "{name}");
+    for (name, flood, _) in floods() {
+        assert!(h028_is_withstood(gate.address, &flood), "{name}");
     }
     victim.check();
     gate.check_after(&before);
     let open = open_gate(&origin, "without = [\"resets\"]");
-    assert!(!h028_is_withstood(open.address, &floods[0].1));
-    assert!(!h028_is_withstood(open.address, &floods[5].1));
+    let ended = each(&floods(), |(name, flood, ended_by)| {
+        let is_expected = *ended_by == EndedBy::Library;
+        (*name, h028_is_withstood(open.address, flood), is_expected)
+    });
+    for (name, is_ended, is_expected) in ended {
+        assert_eq!(is_ended, is_expected, "{name}");
+    }
+    // A forwarder of bytes ends none of them.
+    let bare = naive(origin.address);
+    let withstood = each(&floods(), |(_, flood, _)| h028_is_withstood(bare, flood));
+    assert_eq!(withstood, [false; 7]);
 }

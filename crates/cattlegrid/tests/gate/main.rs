@@ -15,6 +15,7 @@ mod containment;
 mod day;
 mod desync;
 mod envoy;
+mod floods;
 mod forward_auth;
 mod framing;
 mod front;

@@ -1,5 +1,6 @@
 //! Websockets, and what becomes of connections that are open when their client is denied.
 
+use std::io::ErrorKind;
 use std::io::Read;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -78,6 +79,8 @@ fn h067_a_websocket_passes_like_a_page() {
         assert!(is_stopped(gate.address, &origin));
         let (mut client, answer) = upgrade("127.67.0.2", gate.address);
         assert_eq!(answer.status, 101, "{}", answer.head);
+        let (mut silent, answer) = upgrade("127.67.0.3", gate.address);
+        assert_eq!(answer.status, 101, "{}", answer.head);
         // Bytes of all kinds, also such as look like requests, and more than any buffer holds.
         let large: Vec<u8> = (0..300_000_u32).map(|number| number as u8).collect();
         assert!(echoes(&mut client, b"\x81\x05hello"));
@@ -86,11 +89,16 @@ fn h067_a_websocket_passes_like_a_page() {
             b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n"
         ));
         assert!(echoes(&mut client, &large[..60_000]));
-        // Pings keep it open for longer than a silent one may stay.
+        // Pings keep it open for twice as long as a silent one may stay.
         for _ in 0..4 {
             std::thread::sleep(Duration::from_secs(1));
             assert!(echoes(&mut client, b"\x89\x00"));
         }
+        // One that was opened at the same time and sent none has ended: pings are what kept the other.
+        silent.stream.set_nonblocking(true).unwrap();
+        let read = silent.stream.read(&mut [0; 16]);
+        let is_open = read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+        assert!(!is_open);
         // Silence ends it.
         let asked = Instant::now();
         assert!(matches!(client.stream.read(&mut [0; 16]), Ok(0) | Err(_)));

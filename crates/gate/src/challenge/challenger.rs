@@ -108,6 +108,9 @@ pub struct Challenger {
     start: u64,
     spent: Mutex<Spent>,
     guards: Guards,
+    /// What a gate that remembers its challenges would remember: tests show that this costs memory.
+    #[cfg(any(test, debug_assertions))]
+    minted: Mutex<Vec<Puzzle>>,
 }
 
 impl Challenger {
@@ -121,6 +124,8 @@ impl Challenger {
             spent: Mutex::new(Spent::new(settings.spent_max)),
             settings,
             guards: Guards::default(),
+            #[cfg(any(test, debug_assertions))]
+            minted: Mutex::default(),
         })
     }
 
@@ -163,12 +168,18 @@ impl Challenger {
             visitor: half(visitor.binding(None)),
             return_to: self.led_back(target),
         };
-        Puzzle {
+        let puzzle = Puzzle {
             token: token.seal(&keys, keys.signing(now.unix)),
             seed: format!("{:032x}", token.id),
             bits: token.bits,
             set_cookie,
+        };
+        #[cfg(any(test, debug_assertions))]
+        if !self.guards.has(Defence::Stateless) {
+            let mut minted = self.minted.lock().unwrap_or_else(PoisonError::into_inner);
+            minted.push(puzzle.clone());
         }
+        puzzle
     }
 
     /// Judges what a browser sent as its answer. The cheap checks come first, the work behind all that a forger fails.
@@ -182,6 +193,10 @@ impl Challenger {
         let answer = Answer::parse(body).ok_or(Refusal::Malformed)?;
         let keys = self.keys();
         let token = Token::open(answer.token, &keys, self.guards)?;
+        #[cfg(any(test, debug_assertions))]
+        if !self.guards.has(Defence::CheapAnswers) {
+            std::hint::black_box(work::solve(token.id, token.bits));
+        }
         let refuse_if =
             |is_wrong: bool, defence, refusal| match is_wrong && self.guards.has(defence) {
                 true => Err(refusal),
@@ -238,7 +253,7 @@ impl Challenger {
         visitor: &Visitor<'_>,
         unix: u64,
     ) -> Option<Clearance> {
-        let name = cookies::clearance_name(visitor, self.settings.binding);
+        let name = cookies::clearance_name(visitor, self.settings.binding, self.guards);
         let tried_max = match self.guards.has(Defence::CookiesTried) {
             true => cookies::TRIED_MAX,
             false => usize::MAX,
@@ -253,10 +268,11 @@ impl Challenger {
     /// A `Set-Cookie` value that takes a clearance back, for one that is no longer valid.
     pub fn clearing(&self, visitor: &Visitor<'_>) -> String {
         cookies::set(
-            cookies::clearance_name(visitor, self.settings.binding),
+            cookies::clearance_name(visitor, self.settings.binding, self.guards),
             "",
             0,
             visitor,
+            self.guards,
         )
     }
 
@@ -264,10 +280,10 @@ impl Challenger {
         let (hours, id) = (self.settings.clearance_hours, self.random.draw() as u64);
         let binding = visitor.binding(self.network(visitor));
         let value = clearance::seal(id, now.unix, hours, &binding, keys);
-        let name = cookies::clearance_name(visitor, self.settings.binding);
+        let name = cookies::clearance_name(visitor, self.settings.binding, self.guards);
         Solved {
             id,
-            set_cookie: cookies::set(name, &value, 3600 * u64::from(hours), visitor),
+            set_cookie: cookies::set(name, &value, 3600 * u64::from(hours), visitor, self.guards),
             return_to,
         }
     }
@@ -297,7 +313,8 @@ impl Challenger {
         cookies: impl IntoIterator<Item = &'a [u8]>,
         wanted: Option<[u8; 16]>,
     ) -> Option<[u8; 16]> {
-        let values = cookies::named(cookies, cookies::asker_name(visitor)).take(cookies::TRIED_MAX);
+        let name = cookies::asker_name(visitor, self.guards);
+        let values = cookies::named(cookies, name).take(cookies::TRIED_MAX);
         let mut first = None;
         for asker in values.filter_map(|text| open_asker(text, keys, visitor)) {
             if wanted.is_none_or(|wanted| wanted == asker) {
@@ -325,12 +342,10 @@ impl Challenger {
             [head, visitor.site.as_bytes()],
         ));
         let asker = half(Sha256::digest(&*head).into());
-        let name = cookies::asker_name(visitor);
+        let name = cookies::asker_name(visitor, self.guards);
         let value = URL_SAFE_NO_PAD.encode(bytes);
-        (
-            asker,
-            Some(cookies::set(name, &value, ASKER_SECONDS, visitor)),
-        )
+        let set_cookie = cookies::set(name, &value, ASKER_SECONDS, visitor, self.guards);
+        (asker, Some(set_cookie))
     }
 
     fn keys(&self) -> RwLockReadGuard<'_, Keys> {
@@ -340,6 +355,12 @@ impl Challenger {
     #[cfg(test)]
     pub(super) fn spent_len(&self) -> usize {
         self.spent.lock().unwrap().len()
+    }
+
+    /// Challenges of which anything is remembered, answered or not.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.spent_len() + self.minted.lock().unwrap().len()
     }
 }
 

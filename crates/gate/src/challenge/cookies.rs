@@ -6,6 +6,8 @@ use cattlegrid_core::request::SourceKind;
 use memchr::memmem;
 
 use super::challenger::Binding;
+use super::defence::Defence;
+use super::defence::Guards;
 use super::visitor::Visitor;
 
 /// Cookies of one name that are looked at: sibling sites can set many, and each costs a check.
@@ -15,8 +17,12 @@ pub(super) const TRIED_MAX: usize = 8;
 ///
 /// Where clearances are bound to a network a browser has one for each family of addresses, so that neither takes the
 /// other's place.
-pub(super) fn clearance_name(visitor: &Visitor<'_>, binding: Binding) -> &'static str {
-    match (visitor.is_secure, binding, visitor.source.kind) {
+pub(super) fn clearance_name(
+    visitor: &Visitor<'_>,
+    binding: Binding,
+    guards: Guards,
+) -> &'static str {
+    match (is_prefixed(visitor, guards), binding, visitor.source.kind) {
         (true, Binding::Network, SourceKind::V4) => "__Host-cattlegrid-4",
         (true, Binding::Network, SourceKind::V6) => "__Host-cattlegrid-6",
         (true, ..) => "__Host-cattlegrid",
@@ -27,15 +33,28 @@ pub(super) fn clearance_name(visitor: &Visitor<'_>, binding: Binding) -> &'stati
 }
 
 /// Name of the cookie that tells which browser was asked.
-pub(super) fn asker_name(visitor: &Visitor<'_>) -> &'static str {
-    match visitor.is_secure {
+pub(super) fn asker_name(visitor: &Visitor<'_>, guards: Guards) -> &'static str {
+    match is_prefixed(visitor, guards) {
         true => "__Host-cattlegrid-ask",
         false => "cattlegrid-ask",
     }
 }
 
+fn is_prefixed(visitor: &Visitor<'_>, guards: Guards) -> bool {
+    visitor.is_secure && guards.has(Defence::CookieAttributes)
+}
+
 /// A `Set-Cookie` value. `Max-Age` and not `Expires`, for the visitor's clock may be wrong.
-pub(super) fn set(name: &str, value: &str, seconds: u64, visitor: &Visitor<'_>) -> String {
+pub(super) fn set(
+    name: &str,
+    value: &str,
+    seconds: u64,
+    visitor: &Visitor<'_>,
+    guards: Guards,
+) -> String {
+    if !guards.has(Defence::CookieAttributes) {
+        return format!("{name}={value}; Max-Age={seconds}");
+    }
     let secure = if visitor.is_secure { "; Secure" } else { "" };
     format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
 }

@@ -27,6 +27,12 @@ pub enum Defence {
     ReturnTo,
     /// At most eight cookies of one name are looked at.
     CookiesTried,
+    /// Cookies have the names and attributes that protect them.
+    CookieAttributes,
+    /// Challenges that nobody answers leave nothing behind.
+    Stateless,
+    /// An answer is judged without doing its work again.
+    CheapAnswers,
 }
 
 /// Which checks are on: all of them.

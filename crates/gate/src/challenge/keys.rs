@@ -139,10 +139,13 @@ impl Keys {
 
     /// The number of the key that signs at this time.
     ///
-    /// Before the newest key's lead is over the one before it signs; where a clock that went wrong leaves none, the newest.
+    /// Before the newest key's lead is over the one before it signs, which all nodes know. So it does where a clock that went wrong, or
+    /// a rotation soon after the first key was drawn, leaves none whose lead is over.
     pub(super) fn signing(&self, unix: u64) -> u8 {
-        let active = || self.keys.iter().rev().filter(|key| key.may_sign);
-        let settled = active().find(|key| key.since.saturating_add(LEAD_SECONDS) <= unix);
+        let active = || self.keys.iter().filter(|key| key.may_sign);
+        let settled = active()
+            .rev()
+            .find(|key| key.since.saturating_add(LEAD_SECONDS) <= unix);
         settled.or_else(|| active().next()).map_or(0, |key| key.id)
     }
 

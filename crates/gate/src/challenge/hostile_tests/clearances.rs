@@ -176,48 +176,60 @@ fn h091_people_who_change_networks_are_not_asked_again() {
     assert_eq!(asked, 2);
 }
 
-#[test]
-fn h092_cookies_have_the_attributes_that_protect_them() {
-    let (gate, mut jar) = (gate(), Jar::default());
-    let ask = gate
-        .mint(&visitor(), b"/", BITS, [], NOW)
-        .set_cookie
-        .unwrap();
-    let set = jar.pass(&gate, &visitor(), NOW).set_cookie;
-    for (cookie, name, seconds) in [
-        (&ask, "__Host-cattlegrid-ask", 86_400),
-        (&set, NAME, 86_400),
-    ] {
-        let (pair, attributes) = cookie.split_once("; ").unwrap();
-        assert!(pair.starts_with(&format!("{name}=")), "{cookie}");
-        assert_eq!(
-            attributes,
-            format!("Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax; Secure")
-        );
-    }
+/// A cookie as it is set, without its value.
+fn bare(cookie: &str) -> String {
+    let (pair, attributes) = cookie.split_once("; ").unwrap();
+    let (name, _) = pair.split_once('=').unwrap();
+    format!("{name}; {attributes}")
+}
+
+/// All cookies of a gate: to ask and to clear, on https and on http, and one that is taken back.
+fn all_cookies(gate: &Challenger) -> [String; 5] {
     let plain = Visitor {
         is_secure: false,
         ..visitor()
     };
-    let ask = gate.mint(&plain, b"/", BITS, [], NOW).set_cookie.unwrap();
-    let set = Jar::default().pass(&gate, &plain, NOW).set_cookie;
-    assert!(
-        ask.starts_with("cattlegrid-ask=") && set.starts_with("cattlegrid="),
-        "{ask} {set}"
-    );
-    for cookie in [ask, set] {
-        assert!(
-            cookie.ends_with("; HttpOnly; SameSite=Lax") && !cookie.contains("Secure"),
-            "{cookie}"
-        );
-    }
-    assert_eq!(
-        gate.clearing(&visitor()),
-        format!("{NAME}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax; Secure")
-    );
-    // On https a name without the prefix, which a sibling site could set, is not looked at.
-    let sibling = format!("cattlegrid={}", jar.value(NAME));
-    assert_eq!(gate.find([sibling.as_bytes()], &visitor(), NOW.unix), None);
+    let ask = |visitor| {
+        let puzzle = gate.mint(visitor, b"/", BITS, [], NOW);
+        bare(&puzzle.set_cookie.unwrap())
+    };
+    let clear = |visitor| bare(&Jar::default().pass(gate, visitor, NOW).set_cookie);
+    [
+        ask(&visitor()),
+        clear(&visitor()),
+        ask(&plain),
+        clear(&plain),
+        bare(&gate.clearing(&visitor())),
+    ]
+}
+
+#[test]
+fn h092_cookies_have_the_attributes_that_protect_them() {
+    let expected = [
+        "__Host-cattlegrid-ask; Path=/; Max-Age=86400; HttpOnly; SameSite=Lax; Secure",
+        "__Host-cattlegrid; Path=/; Max-Age=86400; HttpOnly; SameSite=Lax; Secure",
+        "cattlegrid-ask; Path=/; Max-Age=86400; HttpOnly; SameSite=Lax",
+        "cattlegrid; Path=/; Max-Age=86400; HttpOnly; SameSite=Lax",
+        "__Host-cattlegrid; Path=/; Max-Age=0; HttpOnly; SameSite=Lax; Secure",
+    ];
+    assert_eq!(all_cookies(&gate()), expected);
+    let naive = all_cookies(&gate().without(Defence::CookieAttributes));
+    let mut pairs = naive.iter().zip(expected);
+    assert!(pairs.all(|(naive, expected)| naive != expected));
+}
+
+#[test]
+fn h092_what_a_sibling_site_can_set_is_not_looked_at() {
+    // On https that is a name without the prefix, however genuine the value is.
+    check(Defence::CookieAttributes, |file, part| {
+        let (gate, mut jar) = (part(file.gate()), Jar::default());
+        jar.pass(&gate, &visitor(), NOW);
+        assert!(jar.is_cleared(&gate, &visitor(), NOW));
+        let (_, value) = jar.cookies.last().unwrap();
+        let sibling = format!("cattlegrid={value}");
+        let found = gate.find([sibling.as_bytes()], &visitor(), NOW.unix);
+        found.is_some()
+    });
 }
 
 #[test]
@@ -235,6 +247,13 @@ fn h092_a_cookie_of_a_sibling_site_is_void() {
 
 #[test]
 fn h093_changed_keys_and_settings_cost_one_challenge() {
+    // A clearance that is good for ever would cost none, also for who made it with a key that leaked.
+    check(Defence::Clearance, |file, part| {
+        let (gate, mut jar) = (part(file.gate()), Jar::default());
+        jar.pass(&gate, &visitor(), NOW);
+        gate.replace_keys(Keys::rotate(&file.path, NOW.unix, 0).unwrap());
+        jar.is_cleared(&gate, &visitor(), NOW)
+    });
     let (file, mut jar) = (KeyFile::new(), Jar::default());
     let gate = file.gate();
     jar.pass(&gate, &visitor(), NOW);

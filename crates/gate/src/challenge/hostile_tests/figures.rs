@@ -32,11 +32,14 @@ fn report(what: &str, cost: Duration, limit: Duration) {
 
 #[test]
 fn h098_challenges_that_nobody_solves_cost_no_memory() {
+    check(Defence::Stateless, |file, part| {
+        let gate = part(file.gate());
+        for _ in 0..10_000 {
+            gate.mint(&visitor(), b"/", BITS, [], NOW);
+        }
+        gate.remembered() > 0
+    });
     let gate = gate();
-    for _ in 0..10_000 {
-        gate.mint(&visitor(), b"/", BITS, [], NOW);
-    }
-    assert_eq!(gate.spent_len(), 0);
     report(
         "mint",
         fastest(|| drop(black_box(gate.mint(&visitor(), b"/", BITS, [], NOW)))),
@@ -78,6 +81,25 @@ fn h099_a_refusal_is_cheap() {
         });
         report(expected.name(), cost, LIMIT);
     }
+}
+
+#[test]
+fn h099_a_gate_that_does_the_work_again_would_be_noticed() {
+    let file = KeyFile::new();
+    let (gate, mut jar) = (file.gate().without(Defence::CheapAnswers), Jar::default());
+    jar.ask(&gate, &visitor(), "/", NOW);
+    let header = jar.header();
+    // As much work as the first challenge of a visitor is.
+    let puzzle = gate.mint(&visitor(), b"/", 15, [&header[..]], NOW);
+    let idle = body(&puzzle.token, &[0; 16]);
+    let costs = (0..20).map(|_| {
+        let before = Instant::now();
+        let answer = gate.answer(&visitor(), idle.as_bytes(), [&header[..]], NOW);
+        assert_eq!(answer, Err(Refusal::TooEasy));
+        before.elapsed()
+    });
+    let cost = costs.min().unwrap();
+    assert!(cost > within(Duration::from_micros(20)), "{cost:?}");
 }
 
 #[test]

@@ -170,6 +170,19 @@ fn h108_rotation_loses_nobody_within_the_grace() {
 }
 
 #[test]
+fn h108_a_rotation_soon_after_the_first_key_loses_nobody() {
+    let (_folder, path) = place();
+    let first = Keys::open(&path, NOW).unwrap();
+    let second = Keys::rotate(&path, NOW + 5, 86_400).unwrap();
+    // A node that has not read the new key yet, by a right clock and by one that is behind.
+    for unix in [NOW - 86_400, NOW + 5, NOW + LEAD_SECONDS] {
+        assert!(accepts(&first, signed(&second, unix)), "{unix}");
+    }
+    let after = signed(&second, NOW + 5 + LEAD_SECONDS);
+    assert!(accepts(&second, after) && !accepts(&first, after));
+}
+
+#[test]
 fn many_rotations_stay_readable() {
     let (_folder, path) = place();
     Keys::open(&path, NOW).unwrap();
