@@ -168,9 +168,10 @@ const NO_READERS: [&str; 17] = [
 
 /// True for a request that counts as a page when it is asked for: many sites answer `get`, or a word that nobody has heard of, like GET.
 pub(crate) fn asks_for_page(method: &str, target: &str) -> bool {
-    let method = match NO_READERS.contains(&method) {
-        true => method,
-        false => "GET",
+    let method = match method {
+        "GET" => "GET",
+        known if NO_READERS.contains(&known) => known,
+        _ => "GET",
     };
     is_page(method.as_bytes(), target.as_bytes())
 }

@@ -205,7 +205,15 @@ fn word(name: &str, word: &str, out: &mut Vec<u8>) {
 }
 
 fn hexadecimal(name: &str, number: u64, out: &mut Vec<u8>) {
-    let _ = write!(out, ",\"{name}\":\"{number:016x}\"");
+    let digits: [u8; 16] = std::array::from_fn(|at| match (number >> (60 - 4 * at) & 15) as u8 {
+        digit @ 0..10 => b'0' + digit,
+        digit => b'a' + digit - 10,
+    });
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":\"");
+    out.extend_from_slice(&digits);
+    out.push(b'"');
 }
 
 fn value(name: &str, value: Option<&HeaderValue>, out: &mut Vec<u8>) {
