@@ -9,7 +9,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hyper::HeaderMap;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -17,6 +16,7 @@ use toml::Spanned;
 use crate::defence::Defence;
 use crate::defence::Defences;
 use crate::forward_auth;
+use crate::headers::Headers;
 use crate::rules::RuleOptions;
 use crate::rules::Rules;
 use crate::trust::Peer;
@@ -375,7 +375,7 @@ impl Setup {
     }
 
     /// The client behind a peer.
-    pub(crate) fn client(&self, peer: Peer, headers: &HeaderMap) -> Option<IpAddr> {
+    pub(crate) fn client(&self, peer: Peer, headers: Headers<'_>) -> Option<IpAddr> {
         #[cfg(debug_assertions)]
         if !self.defences.has(Defence::Trust) {
             return crate::trust::believing(headers);

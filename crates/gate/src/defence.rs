@@ -146,6 +146,12 @@ impl Defences {
         }
     }
 
+    /// True where none was switched off.
+    #[cfg(debug_assertions)]
+    pub fn are_all_on(&self) -> bool {
+        self.off == 0
+    }
+
     /// True where a defence is on.
     #[cfg(debug_assertions)]
     pub fn has(&self, defence: Defence) -> bool {

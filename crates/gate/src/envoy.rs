@@ -30,11 +30,11 @@ use crate::forward_auth::Fault;
 use crate::forward_auth::X_DECISION;
 use crate::gate::Facts;
 use crate::gate::Live;
+use crate::headers::X_FORWARDED_PROTO;
 use crate::own;
 use crate::serve;
 use crate::serve::Connection;
 use crate::trust::Peer;
-use crate::trust::X_FORWARDED_PROTO;
 
 /// The path of the call.
 const CHECK: &str = "/envoy.service.auth.v3.Authorization/Check";
@@ -232,9 +232,9 @@ fn answer(connection: &Connection, live: &Live, attributes: Attributes) -> Check
             host: &host,
             method: &method,
             target,
-            headers: &headers,
-            is_secure: match headers.contains_key(X_FORWARDED_PROTO) {
-                true => serve::says_https(&headers),
+            headers: (&headers).into(),
+            is_secure: match headers.contains_key(&X_FORWARDED_PROTO) {
+                true => serve::says_https((&headers).into()),
                 false => http.scheme == "https",
             },
             is_counted: true,
@@ -280,7 +280,7 @@ fn client(
         what: "is missing, or no address",
     })?;
     let peer = Peer::Address(address.to_canonical());
-    Ok(live.setup.client(peer, headers))
+    Ok(live.setup.client(peer, headers.into()))
 }
 
 fn headers(http: &Http) -> HeaderMap {

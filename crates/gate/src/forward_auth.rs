@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 use cattlegrid_core::policy::Decision;
-use hyper::HeaderMap;
 use hyper::Method;
 use hyper::Request;
 use hyper::Response;
@@ -24,12 +23,13 @@ use crate::defence::Defence;
 use crate::envoy;
 use crate::gate::Facts;
 use crate::gate::Live;
+use crate::headers::Headers;
+use crate::headers::X_FORWARDED_FOR;
 use crate::host;
 use crate::log::Target;
 use crate::own;
 use crate::serve;
 use crate::serve::Connection;
-use crate::trust::X_FORWARDED_FOR;
 
 /// All questions lie below it.
 pub(crate) const QUESTIONS: &str = "/auth";
@@ -39,7 +39,7 @@ const ENVOY: &str = "/auth/envoy";
 /// What was decided, for the server that asks.
 pub(crate) const X_DECISION: HeaderName = HeaderName::from_static("x-cattlegrid-decision");
 /// What was decided before, by a server that now wants the page to show.
-const X_SHOW: HeaderName = HeaderName::from_static("x-cattlegrid-show");
+static X_SHOW: HeaderName = HeaderName::from_static("x-cattlegrid-show");
 
 /// The status in the log of what passed: how the site answers, its own server knows.
 const PASSED_ON: u16 = 100;
@@ -128,15 +128,42 @@ pub(crate) async fn answer(
     if envoy::is_call(connection, &request) {
         return envoy::check(connection, live, request).await;
     }
-    let headers = request.headers();
-    let (told, dialect) = match path {
-        "/auth" => (told_by_headers(headers, &FORWARDED, live), Dialect::Whole),
-        "/auth/nginx" => (told_by_headers(headers, &ORIGINAL, live), Dialect::Bare),
-        "/auth/show" => (told_by_headers(headers, &ORIGINAL, live), Dialect::Shown),
-        // Where no Envoy asks, a server may pass on what begins like its question but leads to the prefix in another spelling.
-        _ if connection.role == Role::Envoy => (told_by_path(&request, &host), Dialect::Whole),
-        _ => (Err(NO_QUESTION), Dialect::Whole),
+    let headers = Headers::from(request.headers());
+    if let Some(response) = by_headers(connection, live, path, headers) {
+        return response;
+    }
+    // Where no Envoy asks, a server may pass on what begins like its question but leads to the prefix in another spelling.
+    let told = match connection.role {
+        Role::Envoy => told_by_path(&request, &host),
+        _ => Err(NO_QUESTION),
     };
+    told_and_decided(connection, live, headers, told, Dialect::Whole)
+}
+
+/// The answer to a question in headers; `None` where the path is none of theirs.
+pub(crate) fn by_headers(
+    connection: &Connection,
+    live: &Live,
+    path: &str,
+    headers: Headers<'_>,
+) -> Option<Response<Body>> {
+    let (names, dialect) = match path {
+        "/auth" => (&FORWARDED, Dialect::Whole),
+        "/auth/nginx" => (&ORIGINAL, Dialect::Bare),
+        "/auth/show" => (&ORIGINAL, Dialect::Shown),
+        _ => return None,
+    };
+    let told = told_by_headers(headers, names, live);
+    Some(told_and_decided(connection, live, headers, told, dialect))
+}
+
+fn told_and_decided(
+    connection: &Connection,
+    live: &Live,
+    headers: Headers<'_>,
+    told: Result<Told<'_>, Fault>,
+    dialect: Dialect,
+) -> Response<Body> {
     let decided = told.and_then(|told| {
         let facts = Facts {
             client: client(connection, live, headers)?,
@@ -224,8 +251,8 @@ fn bare(decision: Decision) -> Response<Body> {
 }
 
 /// A page is wanted for a request that passes.
-fn nothing_to_show(headers: &HeaderMap) -> Response<Body> {
-    let decided = headers.get(X_SHOW).map(HeaderValue::as_bytes);
+fn nothing_to_show(headers: Headers<'_>) -> Response<Body> {
+    let decided = headers.get(&X_SHOW);
     let has_changed = matches!(decided, Some(b"challenge" | b"block" | b"throttle"));
     if !has_changed {
         // Not we have refused it: nginx shows the page for a refusal of its own, too.
@@ -247,7 +274,7 @@ async fn own_page(
     host: &str,
     name: &str,
 ) -> Response<Body> {
-    let headers = request.headers();
+    let headers = Headers::from(request.headers());
     let client = match client(connection, live, headers) {
         Ok(client) => client,
         Err(fault) => return refuse(connection, fault),
@@ -274,10 +301,10 @@ async fn own_page(
 fn client(
     connection: &Connection,
     live: &Live,
-    headers: &HeaderMap,
+    headers: Headers<'_>,
 ) -> Result<Option<IpAddr>, Fault> {
     // `Forwarded` is not read, since no server sets it: it would be the client's own word.
-    if !headers.contains_key(X_FORWARDED_FOR) && live.setup.defences.has(Defence::Missing) {
+    if !headers.has(&X_FORWARDED_FOR) && live.setup.defences.has(Defence::Missing) {
         return Err(Fault {
             header: "X-Forwarded-For",
             what: "is missing",
@@ -288,7 +315,7 @@ fn client(
 
 /// The request as headers tell it.
 fn told_by_headers<'a>(
-    headers: &'a HeaderMap,
+    headers: Headers<'a>,
     names: &Names,
     live: &Live,
 ) -> Result<Told<'a>, Fault> {
@@ -307,7 +334,7 @@ fn told_by_headers<'a>(
 }
 
 /// What a gate would make of a question that trusts all and guesses the rest.
-fn guessed<'a>(headers: &'a HeaderMap, names: &Names) -> Told<'a> {
+fn guessed<'a>(headers: Headers<'a>, names: &Names) -> Told<'a> {
     let method = single(headers, &names.method).unwrap_or("GET");
     Told {
         method: Method::from_bytes(method.as_bytes()).unwrap_or(Method::GET),
@@ -328,17 +355,17 @@ fn told_by_path<'a>(request: &'a Request<Incoming>, host: &'a str) -> Result<Tol
 }
 
 /// A header that was sent exactly once.
-fn single<'a>(headers: &'a HeaderMap, named: &Named) -> Result<&'a str, Fault> {
+fn single<'a>(headers: Headers<'a>, named: &Named) -> Result<&'a str, Fault> {
     let fault = |what| Fault {
         header: named.shown,
         what,
     };
-    let mut values = headers.get_all(&named.header).iter();
+    let mut values = headers.all(&named.header);
     let value = values.next().ok_or(fault("is missing"))?;
     if values.next().is_some() {
         return Err(fault("was sent twice"));
     }
-    std::str::from_utf8(value.as_bytes()).map_err(|_| fault("is no text"))
+    std::str::from_utf8(value).map_err(|_| fault("is no text"))
 }
 
 /// A path with its query, as a request line has it.

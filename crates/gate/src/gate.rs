@@ -24,11 +24,7 @@ use cattlegrid_core::profile::is_page;
 use cattlegrid_core::request::Field;
 use cattlegrid_core::request::Source;
 use cattlegrid_store::Subject;
-use hyper::HeaderMap;
 use hyper::Method;
-use hyper::header::COOKIE;
-use hyper::header::HeaderValue;
-use hyper::header::USER_AGENT;
 
 use crate::challenge::Challenger;
 use crate::challenge::Clearance;
@@ -40,6 +36,9 @@ use crate::clock::Clock;
 use crate::config::Mode;
 use crate::config::Setup;
 use crate::defence::Defence;
+use crate::headers::COOKIE;
+use crate::headers::Headers;
+use crate::headers::USER_AGENT;
 use crate::metrics::Metrics;
 use crate::rules;
 use crate::trust;
@@ -98,7 +97,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) method: &'a Method,
     /// Path and query as sent.
     pub(crate) target: &'a str,
-    pub(crate) headers: &'a HeaderMap,
+    pub(crate) headers: Headers<'a>,
     pub(crate) is_secure: bool,
     /// It counts: a question that is asked a second time does not.
     pub(crate) is_counted: bool,
@@ -116,9 +115,7 @@ pub(crate) struct Judged {
 impl<'a> Facts<'a> {
     /// The agent: the first one sent.
     pub(crate) fn agent(&self) -> &'a [u8] {
-        self.headers
-            .get(USER_AGENT)
-            .map_or(b"", HeaderValue::as_bytes)
+        self.headers.get(&USER_AGENT).unwrap_or(b"")
     }
 
     /// The one who asks, as challenges know them.
@@ -132,11 +129,8 @@ impl<'a> Facts<'a> {
     }
 
     /// All cookie headers.
-    pub(crate) fn cookies(&self) -> impl Iterator<Item = &'a [u8]> {
-        self.headers
-            .get_all(COOKIE)
-            .iter()
-            .map(HeaderValue::as_bytes)
+    pub(crate) fn cookies(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.headers.all(&COOKIE)
     }
 
     /// The path without query.

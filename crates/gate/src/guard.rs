@@ -182,6 +182,13 @@ impl<S> Guard<S> {
         self
     }
 
+    /// These bytes were read before.
+    pub(crate) fn holding(mut self, held: Vec<u8>) -> Guard<S> {
+        self.held = held;
+        self.look_at_held();
+        self
+    }
+
     /// Through this the answer to an upgrade is told.
     pub(crate) fn upgrading(&self) -> Arc<Upgrading> {
         Arc::clone(&self.upgrading)

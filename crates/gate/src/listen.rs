@@ -43,6 +43,7 @@ use crate::defence::Defence;
 use crate::guard::Guard;
 use crate::guard::Watch;
 use crate::proxy_protocol;
+use crate::questions;
 use crate::serve;
 use crate::serve::Connection;
 use crate::trust::Peer;
@@ -304,7 +305,7 @@ async fn greet<S>(
     mut peer: Peer,
     listener: &Listener,
     worker: Arc<Worker>,
-    stop: watch::Receiver<bool>,
+    mut stop: watch::Receiver<bool>,
 ) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -333,18 +334,58 @@ where
     drop(live);
     match &listener.tls {
         None => {
-            let guard = Guard::new(stream, watch);
+            let asking = questions(&mut stream, peer, false, role, &worker, &mut stop);
+            let Some(read) = asking.await? else {
+                return Ok(());
+            };
+            let guard = Guard::new(stream, watch).holding(read);
             Box::pin(converse(guard, peer, false, role, worker, stop)).await
         }
         Some(tls) => {
             let acceptor = TlsAcceptor::from(tls.load_full());
-            let stream = Box::new(timeout(wait, Box::pin(acceptor.accept(stream))).await??);
+            let mut stream = Box::new(timeout(wait, Box::pin(acceptor.accept(stream))).await??);
             let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-            let guard = Guard::new(stream, watch);
-            let guard = if is_http2 { guard.http2() } else { guard };
+            let guard = match is_http2 {
+                true => Guard::new(stream, watch).http2(),
+                false => {
+                    let asking = questions(&mut stream, peer, true, role, &worker, &mut stop);
+                    let Some(read) = asking.await? else {
+                        return Ok(());
+                    };
+                    Guard::new(stream, watch).holding(read)
+                }
+            };
             Box::pin(converse(guard, peer, true, role, worker, stop)).await
         }
     }
+}
+
+/// Answers plain questions of a web server. What was read and is the library's, or `None` where nothing is left.
+async fn questions<S>(
+    stream: &mut S,
+    peer: Peer,
+    is_tls: bool,
+    role: Role,
+    worker: &Arc<Worker>,
+    stop: &mut watch::Receiver<bool>,
+) -> io::Result<Option<Vec<u8>>>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let live = worker.gate.live.load();
+    if role != Role::ForwardAuth || !live.setup.trust.trusts(peer) {
+        return Ok(Some(Vec::new()));
+    }
+    let waits = live.setup.waits.clone();
+    drop(live);
+    let connection = Connection {
+        worker: Arc::clone(worker),
+        peer,
+        is_tls,
+        role,
+        upgrading: Arc::default(),
+    };
+    Box::pin(questions::answer(stream, &connection, &waits, stop)).await
 }
 
 fn watch_of(setup: &Setup) -> Watch {

@@ -120,7 +120,7 @@ fn posted(
         host: asking.host,
         method: &parts.method,
         target: "/",
-        headers: &parts.headers,
+        headers: (&parts.headers).into(),
         is_secure: asking.is_secure,
         is_counted: false,
     };

@@ -27,13 +27,13 @@ use crate::defence::Defence;
 use crate::framing;
 use crate::gate::Live;
 use crate::gate::asks_for_page;
+use crate::headers::X_FORWARDED_FOR;
+use crate::headers::X_FORWARDED_PROTO;
 use crate::log;
 use crate::log::Entry;
 use crate::serve;
 use crate::serve::Connection;
 use crate::trust;
-use crate::trust::X_FORWARDED_FOR;
-use crate::trust::X_FORWARDED_PROTO;
 use crate::tunnel;
 use crate::upstream::Failure;
 use crate::upstream::Lease;
@@ -245,10 +245,10 @@ fn set_forwarded(
         crate::trust::Peer::Unix => None,
     };
     // A trusted proxy's chain is continued with the proxy itself; anybody else's begins here.
-    let chain = match headers.get(X_FORWARDED_FOR) {
+    let chain = match headers.get(&X_FORWARDED_FOR) {
         Some(_) if passing.is_trusted => {
             let sent = headers
-                .get_all(X_FORWARDED_FOR)
+                .get_all(&X_FORWARDED_FOR)
                 .iter()
                 .map(HeaderValue::as_bytes);
             let mut chain = sent.collect::<Vec<&[u8]>>().join(&b", "[..]);
@@ -259,10 +259,10 @@ fn set_forwarded(
         }
         _ => None,
     };
-    headers.insert(X_FORWARDED_FOR, chain.unwrap_or_else(|| client.clone()));
+    headers.insert(&X_FORWARDED_FOR, chain.unwrap_or_else(|| client.clone()));
     headers.insert(X_REAL_IP, client);
     let scheme = if passing.is_secure { "https" } else { "http" };
-    headers.insert(X_FORWARDED_PROTO, HeaderValue::from_static(scheme));
+    headers.insert(&X_FORWARDED_PROTO, HeaderValue::from_static(scheme));
     if !(passing.is_trusted && headers.contains_key(X_FORWARDED_HOST)) {
         headers.insert(X_FORWARDED_HOST, host.clone());
     }

@@ -3,11 +3,8 @@
 use cattlegrid_core::networks::network;
 use cattlegrid_core::policy::Decision;
 use cattlegrid_core::request::Source;
-use hyper::HeaderMap;
 use hyper::Method;
 use hyper::header::HeaderName;
-use hyper::header::HeaderValue;
-use hyper::header::USER_AGENT;
 use ipnet::IpNet;
 use regex::bytes::Regex;
 use regex::bytes::RegexBuilder;
@@ -16,6 +13,8 @@ use smallvec::smallvec;
 
 use crate::defence::Defence;
 use crate::defence::Defences;
+use crate::headers::Headers;
+use crate::headers::USER_AGENT;
 use crate::spelling;
 
 /// A rule as the file has it. All its conditions must hold.
@@ -88,7 +87,7 @@ pub struct Subject<'a> {
     /// The method.
     pub method: &'a Method,
     /// All headers.
-    pub headers: &'a HeaderMap,
+    pub headers: Headers<'a>,
     /// Who asks.
     pub source: Source,
 }
@@ -264,19 +263,19 @@ impl Rule {
     }
 
     /// A pattern without any agent header is compared with nothing at all, so that `^$` finds those who send none.
-    fn holds_for_agents(&self, headers: &HeaderMap) -> bool {
+    fn holds_for_agents(&self, headers: Headers<'_>) -> bool {
         let Some(agent) = &self.agent else {
             return true;
         };
-        let sent = headers.get_all(USER_AGENT).iter();
-        match headers.contains_key(USER_AGENT) {
-            true => self.holds_for_values(sent.map(|value| agent.is_match(value.as_bytes()))),
+        let sent = headers.all(&USER_AGENT);
+        match headers.has(&USER_AGENT) {
+            true => self.holds_for_values(sent.map(|value| agent.is_match(value))),
             false => agent.is_match(b""),
         }
     }
 
     /// The values of a header count one by one, however they are sent: in several headers or in a list.
-    fn holds_for_header(&self, headers: &HeaderMap, defences: &Defences) -> bool {
+    fn holds_for_header(&self, headers: Headers<'_>, defences: &Defences) -> bool {
         let Some((name, wanted)) = &self.header else {
             return true;
         };
@@ -284,11 +283,10 @@ impl Rule {
             return false;
         };
         if !defences.has(Defence::EachValue) {
-            return first.as_bytes() == wanted;
+            return first == wanted;
         }
         let is_wanted = |value: &[u8]| value.trim_ascii().eq_ignore_ascii_case(wanted);
-        let values = headers.get_all(name).iter().map(HeaderValue::as_bytes);
-        self.holds_for_values(values.map(|value| {
+        self.holds_for_values(headers.all(name).map(|value| {
             let parts = value.split(|byte| *byte == b',');
             is_wanted(value) || self.holds_for_values(parts.map(is_wanted))
         }))

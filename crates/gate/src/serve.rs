@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use cattlegrid_core::policy::Decision;
 use futures_util::FutureExt;
-use hyper::HeaderMap;
 use hyper::Method;
 use hyper::Request;
 use hyper::Response;
@@ -31,13 +30,22 @@ use crate::gate::Facts;
 use crate::gate::Judged;
 use crate::gate::Live;
 use crate::guard::Upgrading;
+use crate::headers::ACCEPT;
+use crate::headers::ACCEPT_LANGUAGE;
+use crate::headers::HX_REQUEST;
+use crate::headers::Headers;
+use crate::headers::REFERER;
+use crate::headers::SEC_FETCH_DEST;
+use crate::headers::SEC_WEBSOCKET_KEY;
+use crate::headers::USER_AGENT;
+use crate::headers::X_FORWARDED_PROTO;
+use crate::headers::X_REQUESTED_WITH;
 use crate::log::Entry;
 use crate::log::Outcome;
 use crate::log::Target;
 use crate::own;
 use crate::proxy;
 use crate::trust::Peer;
-use crate::trust::X_FORWARDED_PROTO;
 use crate::worker::Worker;
 
 /// One connection of a client.
@@ -136,7 +144,7 @@ async fn proxied(
     };
     let is_trusted =
         live.setup.trust.trusts(connection.peer) || !live.setup.defences.has(Defence::Trust);
-    let headers = request.headers();
+    let headers = Headers::from(request.headers());
     let facts = Facts {
         client: live.setup.client(connection.peer, headers),
         host: &host,
@@ -204,8 +212,8 @@ pub(crate) fn entry(
         method: facts.method.clone(),
         host: facts.host.to_owned(),
         target,
-        referrer: facts.headers.get(header::REFERER).cloned(),
-        agent: facts.headers.get(header::USER_AGENT).cloned(),
+        referrer: facts.headers.value(&REFERER),
+        agent: facts.headers.value(&USER_AGENT),
         session: gate.session(live, facts),
         status: 0,
         bytes: 0,
@@ -272,31 +280,24 @@ pub(crate) fn contain(
 /// Who reads an answer: a person who loads a page, or a program.
 pub(crate) fn reader(facts: &Facts<'_>) -> Reader {
     let headers = facts.headers;
-    let is = |name: &str, value: &[u8]| {
-        headers
-            .get(name)
-            .is_some_and(|sent| sent.as_bytes() == value)
-    };
+    let is = |name: &HeaderName, value: &[u8]| headers.get(name).is_some_and(|sent| sent == value);
     let accepts_pages = headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .any(|value| memchr::memmem::find(value.as_bytes(), b"text/html").is_some());
+        .all(&ACCEPT)
+        .any(|value| memchr::memmem::find(value, b"text/html").is_some());
     // Whatever it accepts, nobody can solve anything on a websocket.
-    let may_load = *facts.method == Method::GET && !headers.contains_key(header::SEC_WEBSOCKET_KEY);
+    let may_load = *facts.method == Method::GET && !headers.has(&SEC_WEBSOCKET_KEY);
     let is_load = accepts_pages
         && headers
-            .get("sec-fetch-dest")
-            .is_none_or(|sent| matches!(sent.as_bytes(), b"document" | b"iframe" | b"frame"))
-        && !is("hx-request", b"true")
-        && !is("x-requested-with", b"XMLHttpRequest");
+            .get(&SEC_FETCH_DEST)
+            .is_none_or(|sent| matches!(sent, b"document" | b"iframe" | b"frame"))
+        && !is(&HX_REQUEST, b"true")
+        && !is(&X_REQUESTED_WITH, b"XMLHttpRequest");
     // Who sends no Accept at all still gets a page where a page was asked for: old programs that people use do that.
-    let is_bare = !headers.contains_key(header::ACCEPT)
-        && cattlegrid_core::profile::is_page(b"GET", facts.target.as_bytes());
+    let is_bare =
+        !headers.has(&ACCEPT) && cattlegrid_core::profile::is_page(b"GET", facts.target.as_bytes());
     match may_load && (is_load || is_bare) {
         true => {
-            let accepted = headers
-                .get(header::ACCEPT_LANGUAGE)
-                .map_or(&b""[..], HeaderValue::as_bytes);
+            let accepted = headers.get(&ACCEPT_LANGUAGE).unwrap_or(b"");
             Reader::Person(Language::accepted(accepted).unwrap_or_default())
         }
         false => Reader::Program,
@@ -304,13 +305,11 @@ pub(crate) fn reader(facts: &Facts<'_>) -> Reader {
 }
 
 /// True where a proxy says that its client came by TLS.
-pub(crate) fn says_https(headers: &HeaderMap) -> bool {
+pub(crate) fn says_https(headers: Headers<'_>) -> bool {
     // Of two that differ, none is picked by luck of order. Traefik writes `wss` for websockets.
-    let is_https = |proto: &HeaderValue| {
-        let proto = proto.as_bytes();
-        proto.eq_ignore_ascii_case(b"https") || proto.eq_ignore_ascii_case(b"wss")
-    };
-    let mut protos = headers.get_all(X_FORWARDED_PROTO).iter().peekable();
+    let is_https =
+        |proto: &[u8]| proto.eq_ignore_ascii_case(b"https") || proto.eq_ignore_ascii_case(b"wss");
+    let mut protos = headers.all(&X_FORWARDED_PROTO).peekable();
     protos.peek().is_some() && protos.all(is_https)
 }
 

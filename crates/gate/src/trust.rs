@@ -4,14 +4,10 @@ use std::net::IpAddr;
 
 use cattlegrid_core::proxies::Proxies;
 use cattlegrid_core::request::Source;
-use hyper::HeaderMap;
-use hyper::header::FORWARDED;
-use hyper::header::HeaderName;
 
-/// The header that proxies append the address of their client to.
-pub(crate) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// The header in which they say whether it came by TLS.
-pub(crate) const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+use crate::headers::FORWARDED;
+use crate::headers::Headers;
+use crate::headers::X_FORWARDED_FOR;
 
 /// Bytes of a chain of addresses that are read, from its end: no honest one is longer.
 const CHAIN_MAX: usize = 4096;
@@ -88,7 +84,7 @@ impl Trust {
     }
 
     /// The client behind a peer: its own address, or the last one of the chain that no trusted proxy has.
-    pub fn client(&self, peer: Peer, headers: &HeaderMap) -> Option<IpAddr> {
+    pub fn client(&self, peer: Peer, headers: Headers<'_>) -> Option<IpAddr> {
         let own = match peer {
             Peer::Address(address) => Some(address.to_canonical()),
             Peer::Unix => None,
@@ -105,17 +101,17 @@ impl Trust {
 }
 
 /// The chain of addresses that proxies wrote, as one list; `X-Forwarded-For` before `Forwarded`.
-fn chain(headers: &HeaderMap) -> Option<Vec<u8>> {
+fn chain(headers: Headers<'_>) -> Option<Vec<u8>> {
     let mut chain: Vec<u8> = Vec::new();
-    for value in headers.get_all(X_FORWARDED_FOR) {
+    for value in headers.all(&X_FORWARDED_FOR) {
         if !chain.is_empty() {
             chain.push(b',');
         }
-        chain.extend_from_slice(value.as_bytes());
+        chain.extend_from_slice(value);
     }
     if chain.is_empty() {
-        for value in headers.get_all(FORWARDED) {
-            for element in value.as_bytes().split(|byte| *byte == b',') {
+        for value in headers.all(&FORWARDED) {
+            for element in value.split(|byte| *byte == b',') {
                 if let Some(client) = forwarded_for(element) {
                     if !chain.is_empty() {
                         chain.push(b',');
@@ -150,12 +146,10 @@ fn forwarded_for(element: &[u8]) -> Option<&[u8]> {
 
 /// Whoever the headers name, for tests that want to see what a trusting gate would do.
 #[cfg(debug_assertions)]
-pub(crate) fn believing(headers: &HeaderMap) -> Option<IpAddr> {
-    let chain = chain(headers).or_else(|| {
-        headers
-            .get("x-real-ip")
-            .map(|value| value.as_bytes().to_vec())
-    })?;
+pub(crate) fn believing(headers: Headers<'_>) -> Option<IpAddr> {
+    static X_REAL_IP: hyper::header::HeaderName =
+        hyper::header::HeaderName::from_static("x-real-ip");
+    let chain = chain(headers).or_else(|| headers.get(&X_REAL_IP).map(<[u8]>::to_vec))?;
     let first = chain.split(|byte| *byte == b',').next()?;
     std::str::from_utf8(first.trim_ascii()).ok()?.parse().ok()
 }
