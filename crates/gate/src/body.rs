@@ -65,7 +65,7 @@ pub(crate) struct SiteBody {
     incoming: Incoming,
     wait: Duration,
     lease: Option<Lease>,
-    entry: Entry,
+    entry: Box<Entry>,
     worker: Arc<Worker>,
     has_ended: bool,
 }
@@ -75,7 +75,7 @@ impl SiteBody {
         incoming: Incoming,
         lease: Lease,
         wait: Duration,
-        entry: Entry,
+        entry: Box<Entry>,
         worker: Arc<Worker>,
     ) -> SiteBody {
         let mut body = SiteBody {

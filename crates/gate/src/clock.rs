@@ -61,7 +61,12 @@ impl Clock {
 
     /// Milliseconds since 1970.
     pub(crate) fn now_ms(&self) -> u64 {
-        let passed = i64::try_from(self.steady_ms()).unwrap_or(i64::MAX);
+        self.ms_at(Instant::now())
+    }
+
+    /// The same at a moment.
+    pub(crate) fn ms_at(&self, moment: Instant) -> u64 {
+        let passed = i64::try_from(self.steady_ms_at(moment)).unwrap_or(i64::MAX);
         let now = self
             .offset_ms
             .load(Ordering::Relaxed)
@@ -71,7 +76,11 @@ impl Clock {
 
     /// Milliseconds since the gate began, by a clock that nobody sets.
     pub(crate) fn steady_ms(&self) -> u64 {
-        let passed = self.start.elapsed();
+        self.steady_ms_at(Instant::now())
+    }
+
+    fn steady_ms_at(&self, moment: Instant) -> u64 {
+        let passed = moment.saturating_duration_since(self.start);
         let us = passed.as_secs() * 1_000_000 + u64::from(passed.subsec_micros());
         us.saturating_mul(u64::from(self.speed)) / 1000
     }

@@ -40,6 +40,9 @@ const HEAD_MAX: usize = 80 * 1024;
 /// Bytes of a first head that are read at once.
 const AHEAD: usize = 4096;
 
+/// Bytes of an answer that are written in one piece.
+const SMALL: usize = 2048;
+
 /// How the guard is set.
 #[derive(Debug, Clone)]
 pub(crate) struct Watch {
@@ -480,7 +483,19 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guard<S> {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let outcome = Pin::new(&mut self.inner).poll_write_vectored(context, slices);
+        let length: usize = slices.iter().map(|slice| slice.len()).sum();
+        let inner = Pin::new(&mut self.inner);
+        let outcome = match slices {
+            [one] => inner.poll_write(context, one),
+            // To put a short head and its body together costs less than a call of the system with a list of places.
+            _ if length <= SMALL => {
+                let mut space = [MaybeUninit::uninit(); SMALL];
+                let mut space = ReadBuf::uninit(&mut space);
+                slices.iter().for_each(|slice| space.put_slice(slice));
+                inner.poll_write(context, space.filled())
+            }
+            _ => inner.poll_write_vectored(context, slices),
+        };
         self.count_sent(&outcome);
         self.written(context, outcome)
     }

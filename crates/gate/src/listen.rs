@@ -442,6 +442,8 @@ where
     let mut is_ending = false;
     loop {
         tokio::select! {
+            // In this order, so that no dice are thrown for each request.
+            biased;
             ended = serving.as_mut() => return ended.map_err(io::Error::other),
             _ = stop.wait_for(|stop| *stop), if !is_ending => {
                 is_ending = true;

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::mpsc::SyncSender;
+use std::time::Duration;
 use std::time::Instant;
 
 use cattlegrid_core::policy::Decision;
@@ -93,9 +94,9 @@ impl Lines {
     }
 
     /// Adds a line.
-    pub(crate) fn add(&self, entry: &Entry, metrics: &Metrics) {
+    pub(crate) fn add(&self, entry: &Entry, took: Duration, metrics: &Metrics) {
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
-        write(entry, &mut gathered);
+        write(entry, took, &mut gathered);
         if gathered.len() >= BLOCK_BYTES {
             // The next block will be as long: one that grows is copied again and again.
             let next = Vec::with_capacity(BLOCK_BYTES + VALUE_MAX);
@@ -122,7 +123,7 @@ impl Lines {
 }
 
 /// A line. Every request pays for it: numbers and plain text are put down without the machinery of `write!`.
-fn write(entry: &Entry, out: &mut Vec<u8>) {
+fn write(entry: &Entry, took: Duration, out: &mut Vec<u8>) {
     let mut digits = itoa::Buffer::new();
     out.extend_from_slice(b"{\"time\":");
     parts(entry.time_ms, 1000, out);
@@ -149,7 +150,7 @@ fn write(entry: &Entry, out: &mut Vec<u8>) {
         Some(Some(hash)) => hexadecimal("session", hash, out),
     }
     out.extend_from_slice(b",\"duration\":");
-    let us = u64::try_from(entry.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let us = took.as_secs() * 1_000_000 + u64::from(took.subsec_micros());
     parts(us, 1_000_000, out);
     word("decision", entry.outcome.name(), out);
     word("reason", entry.reason, out);

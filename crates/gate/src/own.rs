@@ -44,7 +44,7 @@ pub(crate) async fn answer(
     request: Request<Incoming>,
     asking: Asking<'_>,
     name: &str,
-    entry: Entry,
+    entry: Box<Entry>,
 ) -> Response<Body> {
     connection.worker.gate.metrics.own.inc();
     let (parts, body) = request.into_parts();

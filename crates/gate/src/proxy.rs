@@ -83,7 +83,7 @@ pub(crate) async fn pass(
     live: Arc<Live>,
     mut request: Request<Incoming>,
     passing: Passing,
-    mut entry: Entry,
+    mut entry: Box<Entry>,
 ) -> Response<Body> {
     let Some(address) = live.setup.sites[passing.site].upstream.clone() else {
         return serve::plain(
@@ -149,7 +149,7 @@ fn passed_back(
     live: &Live,
     response: Response<Incoming>,
     lease: Lease,
-    entry: Entry,
+    entry: Box<Entry>,
 ) -> Response<Body> {
     let (mut head, incoming) = response.into_parts();
     framing::drop_connection_headers(&mut head.headers);

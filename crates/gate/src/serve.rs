@@ -124,7 +124,8 @@ async fn answer(
     match connection.role {
         Role::Proxy => proxied(connection, live, request, host).await,
         Role::ForwardAuth | Role::Envoy => {
-            forward_auth::answer(&connection, &live, request, host).await
+            // In boxes, like all that is seldom: a request that passes needs no room for it.
+            Box::pin(forward_auth::answer(&connection, &live, request, host)).await
         }
     }
 }
@@ -170,7 +171,8 @@ async fn proxied(
             client: facts.client,
             is_secure: facts.is_secure,
         };
-        return own::answer(&connection, &live, request, asking, &name, entry).await;
+        let answering = own::answer(&connection, &live, request, asking, &name, entry);
+        return Box::pin(answering).await;
     }
     let judged = gate.judge(&live, &facts);
     note(&mut entry, &judged);
@@ -203,11 +205,13 @@ pub(crate) fn entry(
     live: &Live,
     facts: &Facts<'_>,
     target: Target,
-) -> Entry {
+) -> Box<Entry> {
     let gate = &connection.worker.gate;
-    Entry {
-        time_ms: gate.clock.now_ms(),
-        started: Instant::now(),
+    let started = Instant::now();
+    // In a box, since it goes from hand to hand until the answer has ended.
+    Box::new(Entry {
+        time_ms: gate.clock.ms_at(started),
+        started,
         client: facts.client,
         method: facts.method.clone(),
         host: facts.host.to_owned(),
@@ -223,7 +227,7 @@ pub(crate) fn entry(
         entry: None,
         clearance: None,
         is_cut: false,
-    }
+    })
 }
 
 /// Writes down what was decided.
@@ -316,7 +320,7 @@ pub(crate) fn says_https(headers: Headers<'_>) -> bool {
 /// Writes down an answer that is whole.
 pub(crate) fn logged(
     connection: &Connection,
-    mut entry: Entry,
+    mut entry: Box<Entry>,
     response: Response<Body>,
 ) -> Response<Body> {
     entry.status = response.status().as_u16();

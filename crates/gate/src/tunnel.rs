@@ -33,7 +33,7 @@ pub(crate) fn open(
     client: OnUpgrade,
     site: OnUpgrade,
     address: Option<IpAddr>,
-    mut entry: Entry,
+    mut entry: Box<Entry>,
 ) {
     connection.upgrading.accept();
     let worker = Arc::clone(&connection.worker);

@@ -330,7 +330,7 @@ impl Pool {
                 Err((failure, None)) => return Err(failure),
             }
         }
-        let mut link = connect(address, waits).await?;
+        let mut link = Box::pin(connect(address, waits)).await?;
         match answer(&mut link, request, progress, waits).await {
             Ok(response) => Ok((response, lease(link))),
             Err((failure, _)) => Err(failure),
@@ -423,6 +423,8 @@ where
 {
     let (sender, connection) = http1::Builder::new()
         .max_buf_size(HEAD_MAX)
+        // Most requests are a head and nothing else.
+        .writev(false)
         .handshake(TokioIo::new(stream))
         .await
         .map_err(io::Error::other)?;

@@ -18,9 +18,8 @@ pub(crate) struct Worker {
 impl Worker {
     /// Writes a request down.
     pub(crate) fn log(&self, entry: &Entry) {
-        self.gate
-            .metrics
-            .answered(entry.status, entry.started.elapsed().as_secs_f64());
-        self.lines.add(entry, &self.gate.metrics);
+        let took = entry.started.elapsed();
+        self.gate.metrics.answered(entry.status, took.as_secs_f64());
+        self.lines.add(entry, took, &self.gate.metrics);
     }
 }
