@@ -58,7 +58,7 @@ fn the_answers_are_those_of_the_library() {
             "/forbidden",
             "/slow",
             "/style.css",
-            "/.cattlegrid/work.js",
+            "/.cattlegrid/style.0123456789abcdef.css",
             "no path",
         ] {
             let (mut plain, mut library) = (connect(), connect());
@@ -105,7 +105,7 @@ fn questions_come_together_in_parts_and_between_other_requests() {
     let mut client = Client::connect("127.0.0.1", gate.address).unwrap();
     let page = request(
         "GET",
-        "/.cattlegrid/work.js",
+        "/.cattlegrid/style.0123456789abcdef.css",
         &[("X-Forwarded-For", "198.51.100.9")],
     );
     client
