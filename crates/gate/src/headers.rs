@@ -8,8 +8,11 @@ use hyper::header::HeaderValue;
 // Statics, and no constants of the library: each use of a constant would make a name anew.
 pub(crate) static ACCEPT: HeaderName = header::ACCEPT;
 pub(crate) static ACCEPT_LANGUAGE: HeaderName = header::ACCEPT_LANGUAGE;
+pub(crate) static CONNECTION: HeaderName = header::CONNECTION;
 pub(crate) static COOKIE: HeaderName = header::COOKIE;
+pub(crate) static EXPECT: HeaderName = header::EXPECT;
 pub(crate) static FORWARDED: HeaderName = header::FORWARDED;
+pub(crate) static HOST: HeaderName = header::HOST;
 pub(crate) static HX_REQUEST: HeaderName = HeaderName::from_static("hx-request");
 pub(crate) static REFERER: HeaderName = header::REFERER;
 pub(crate) static SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
@@ -19,6 +22,7 @@ pub(crate) static USER_AGENT: HeaderName = header::USER_AGENT;
 pub(crate) static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// The header in which they say whether it came by TLS.
 pub(crate) static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+pub(crate) static X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 pub(crate) static X_REQUESTED_WITH: HeaderName = HeaderName::from_static("x-requested-with");
 
 /// All headers of one request.

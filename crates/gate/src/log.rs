@@ -14,6 +14,7 @@ use hyper::Uri;
 use hyper::header::HeaderValue;
 
 use crate::metrics::Metrics;
+use crate::trust::write_address;
 
 /// Lines are handed over when so many bytes have gathered, or at the next tick.
 const BLOCK_BYTES: usize = 64 * 1024;
@@ -129,7 +130,7 @@ fn write(entry: &Entry, took: Duration, out: &mut Vec<u8>) {
     parts(entry.time_ms, 1000, out);
     out.extend_from_slice(b",\"source\":\"");
     match entry.client {
-        Some(client) => address(client, out),
+        Some(client) => write_address(client, out),
         None => out.extend_from_slice(b"127.0.0.1"),
     }
     out.extend_from_slice(b"\",\"method\":\"");
@@ -180,27 +181,16 @@ fn parts(number: u64, whole: u64, out: &mut Vec<u8>) {
     out[at] = b'.';
 }
 
-/// An address in its usual spelling.
-pub(crate) fn address(address: IpAddr, out: &mut Vec<u8>) {
-    let IpAddr::V4(address) = address else {
-        // Writing into memory cannot fail.
-        let _ = write!(out, "{address}");
-        return;
-    };
-    let mut digits = itoa::Buffer::new();
-    for (at, octet) in address.octets().into_iter().enumerate() {
-        if at > 0 {
-            out.push(b'.');
-        }
-        out.extend_from_slice(digits.format(octet).as_bytes());
-    }
-}
-
-/// A value that is one of a few words of ours.
-fn word(name: &str, word: &str, out: &mut Vec<u8>) {
+/// The beginning of a text behind another value.
+fn name(name: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"");
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\":\"");
+}
+
+/// One of a few words of ours.
+fn word(name: &str, word: &str, out: &mut Vec<u8>) {
+    self::name(name, out);
     out.extend_from_slice(word.as_bytes());
     out.push(b'"');
 }
@@ -210,17 +200,13 @@ fn hexadecimal(name: &str, number: u64, out: &mut Vec<u8>) {
         digit @ 0..10 => b'0' + digit,
         digit => b'a' + digit - 10,
     });
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":\"");
+    self::name(name, out);
     out.extend_from_slice(&digits);
     out.push(b'"');
 }
 
 fn value(name: &str, value: Option<&HeaderValue>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":\"");
+    self::name(name, out);
     if let Some(value) = value {
         text(value.as_bytes(), out);
     }

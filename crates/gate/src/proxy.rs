@@ -29,7 +29,7 @@ use crate::gate::Live;
 use crate::gate::asks_for_page;
 use crate::headers::X_FORWARDED_FOR;
 use crate::headers::X_FORWARDED_PROTO;
-use crate::log;
+use crate::headers::X_REAL_IP;
 use crate::log::Entry;
 use crate::serve;
 use crate::serve::Connection;
@@ -39,7 +39,6 @@ use crate::upstream::Failure;
 use crate::upstream::Lease;
 
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
 /// Letters of the longest address.
 const ADDRESS_MAX: usize = 45;
@@ -233,7 +232,7 @@ fn set_forwarded(
         None => HeaderValue::from_static("127.0.0.1"),
         Some(client) => {
             let mut text = Vec::with_capacity(ADDRESS_MAX);
-            log::address(client, &mut text);
+            trust::write_address(client, &mut text);
             match HeaderValue::from_maybe_shared(Bytes::from(text)) {
                 Ok(client) => client,
                 Err(_) => return,
@@ -260,7 +259,7 @@ fn set_forwarded(
         _ => None,
     };
     headers.insert(&X_FORWARDED_FOR, chain.unwrap_or_else(|| client.clone()));
-    headers.insert(X_REAL_IP, client);
+    headers.insert(&X_REAL_IP, client);
     let scheme = if passing.is_secure { "https" } else { "http" };
     headers.insert(&X_FORWARDED_PROTO, HeaderValue::from_static(scheme));
     if !(passing.is_trusted && headers.contains_key(X_FORWARDED_HOST)) {

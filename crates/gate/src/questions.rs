@@ -8,7 +8,6 @@ use std::time::Duration;
 use std::time::UNIX_EPOCH;
 
 use hyper::Response;
-use hyper::header::HeaderName;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWrite;
@@ -22,6 +21,9 @@ use crate::config::Waits;
 use crate::forward_auth;
 use crate::head;
 use crate::head::Follows;
+use crate::headers::CONNECTION;
+use crate::headers::EXPECT;
+use crate::headers::HOST;
 use crate::headers::Headers;
 use crate::host;
 use crate::serve;
@@ -31,10 +33,6 @@ use crate::serve::Connection;
 const READ: usize = 8 * 1024;
 /// Headers of one question; with more it is the library's.
 const HEADERS_MAX: usize = 64;
-
-static CONNECTION: HeaderName = hyper::header::CONNECTION;
-static EXPECT: HeaderName = hyper::header::EXPECT;
-static HOST: HeaderName = hyper::header::HOST;
 
 /// Answers questions. `None` once the connection has ended, or else what was read and not answered.
 pub(crate) async fn answer<S>(
@@ -127,7 +125,8 @@ fn question(head: &[u8], connection: &Connection) -> Option<Response<Body>> {
 /// True where a test has switched something off, or wants a panic: all of that is in the library's path.
 #[cfg(debug_assertions)]
 fn is_tested(headers: Headers<'_>, setup: &crate::config::Setup) -> bool {
-    static X_TEST_PANIC: HeaderName = HeaderName::from_static("x-test-panic");
+    static X_TEST_PANIC: hyper::header::HeaderName =
+        hyper::header::HeaderName::from_static("x-test-panic");
     headers.has(&X_TEST_PANIC) || !setup.defences.are_all_on()
 }
 

@@ -1,5 +1,6 @@
 //! Who a client is: the address that connected, or what a trusted proxy says of it.
 
+use std::io::Write;
 use std::net::IpAddr;
 
 use cattlegrid_core::proxies::Proxies;
@@ -147,9 +148,8 @@ fn forwarded_for(element: &[u8]) -> Option<&[u8]> {
 /// Whoever the headers name, for tests that want to see what a trusting gate would do.
 #[cfg(debug_assertions)]
 pub(crate) fn believing(headers: Headers<'_>) -> Option<IpAddr> {
-    static X_REAL_IP: hyper::header::HeaderName =
-        hyper::header::HeaderName::from_static("x-real-ip");
-    let chain = chain(headers).or_else(|| headers.get(&X_REAL_IP).map(<[u8]>::to_vec))?;
+    let chain =
+        chain(headers).or_else(|| headers.get(&crate::headers::X_REAL_IP).map(<[u8]>::to_vec))?;
     let first = chain.split(|byte| *byte == b',').next()?;
     std::str::from_utf8(first.trim_ascii()).ok()?.parse().ok()
 }
@@ -159,4 +159,20 @@ pub(crate) fn source(address: Option<IpAddr>) -> Source {
     // Who comes through a socket file and tells no address is this machine.
     let address = address.unwrap_or(IpAddr::from([127, 0, 0, 1]));
     Source::of(address)
+}
+
+/// Writes an address in its usual spelling. Each request has one in its log line and one for the site: `write!` would take a thousand instructions for it.
+pub(crate) fn write_address(address: IpAddr, out: &mut Vec<u8>) {
+    let IpAddr::V4(address) = address else {
+        // Writing into memory cannot fail.
+        let _ = write!(out, "{address}");
+        return;
+    };
+    let mut digits = itoa::Buffer::new();
+    for (at, octet) in address.octets().into_iter().enumerate() {
+        if at > 0 {
+            out.push(b'.');
+        }
+        out.extend_from_slice(digits.format(octet).as_bytes());
+    }
 }

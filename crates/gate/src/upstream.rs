@@ -320,14 +320,13 @@ impl Pool {
             match answer(&mut link, request, progress, waits).await {
                 Ok(response) => return Ok((response, lease(link))),
                 Err((_, Some(unsent))) => request = unsent,
-                Err((Failure::Broken(_), None)) if spare.is_some() => match spare {
-                    Some(spare) => {
+                Err((failure, None)) => match (failure, spare) {
+                    (Failure::Broken(_), Some(spare)) => {
                         request = spare;
                         break;
                     }
-                    None => return Err(Failure::Late),
+                    (failure, _) => return Err(failure),
                 },
-                Err((failure, None)) => return Err(failure),
             }
         }
         let mut link = Box::pin(connect(address, waits)).await?;

@@ -22,17 +22,6 @@ use crate::harness::settings;
 use crate::harness::wait_for;
 use crate::harness::watched;
 
-fn gate(origin: &Origin, settings: &str, parts: &str) -> Gate {
-    Gate::with(
-        origin,
-        Wanted {
-            gate: settings.to_owned(),
-            parts: parts.to_owned(),
-            ..Wanted::default()
-        },
-    )
-}
-
 type Headers<'a> = Vec<(&'a str, &'a str)>;
 
 /// Whom the gate takes a client for that connects from this address with these headers, for each of them.
@@ -80,9 +69,13 @@ fn h042_nobody_is_believed_without_a_trusted_proxy() {
                 get(gate.address, &format!("/{page}"), headers).status == 200
             })
     };
-    let mut guarded = gate(&origin, "", rules);
+    let mut guarded = Gate::set(&origin, "", rules);
     watched(&mut guarded, |gate| assert!(!believes(gate)));
-    assert!(believes(&gate(&origin, "without = [\"trust\"]", rules)));
+    assert!(believes(&Gate::set(
+        &origin,
+        "without = [\"trust\"]",
+        rules
+    )));
 }
 
 #[test]
@@ -131,7 +124,7 @@ fn h043_the_first_hop_from_the_right_that_is_not_trusted() {
     .collect();
     let headers: Vec<Headers<'_>> = chains.iter().map(|(headers, _)| headers.clone()).collect();
     let clients: Vec<&str> = chains.iter().map(|(_, client)| *client).collect();
-    let mut guarded = gate(&origin, trusted, NO_LIMITS);
+    let mut guarded = Gate::set(&origin, trusted, NO_LIMITS);
     watched(&mut guarded, |gate| {
         assert_eq!(sources(gate, "127.0.0.5", &headers), clients);
         // The same from somebody whom nobody trusts.
@@ -140,7 +133,7 @@ fn h043_the_first_hop_from_the_right_that_is_not_trusted() {
             vec!["127.0.0.7"; headers.len()]
         );
     });
-    let lax = gate(
+    let lax = Gate::set(
         &origin,
         &format!("{trusted}\nwithout = [\"trust\"]"),
         NO_LIMITS,
@@ -179,7 +172,7 @@ fn h044_an_address_has_one_spelling() {
     let trusted = "trusted_proxies = [\"127.0.0.5\"]";
     let rule =
         "[[gate.rule]]\npath = \"/private*\"\nnetworks = [\"203.0.113.7\"]\naction = \"block\"\n";
-    let mut guarded = gate(&origin, trusted, &format!("{NO_LIMITS}{rule}"));
+    let mut guarded = Gate::set(&origin, trusted, &format!("{NO_LIMITS}{rule}"));
     watched(&mut guarded, |gate| {
         assert_eq!(sources(gate, "127.0.0.5", &headers), clients);
         for (form, client) in &forms {
@@ -188,7 +181,7 @@ fn h044_an_address_has_one_spelling() {
             assert_eq!(status == 403, *client == "203.0.113.7", "{form}");
         }
     });
-    let lax = gate(
+    let lax = Gate::set(
         &origin,
         &format!("{trusted}\nwithout = [\"trust\"]"),
         NO_LIMITS,
@@ -252,7 +245,7 @@ fn h045_nobody_trusts_everybody_by_accident() {
     let own = "trusted_proxies = [\"10.0.0.0/8\", \"fc00::/7\"]";
     assert_eq!(refuses_to_start(own, "role = \"forward_auth\""), None);
     let origin = Origin::start();
-    let open = gate(&origin, "trust_everybody = true", "");
+    let open = Gate::set(&origin, "trust_everybody = true", "");
     assert!(open.stderr().contains("WARN"), "{}", open.stderr());
     assert!(open.stderr().contains("trust_everybody"));
 }
@@ -286,7 +279,7 @@ fn h046_the_proxy_header() {
     let address: SocketAddr = format!("127.0.0.1:{port}").parse().unwrap();
     let listener =
         format!("{NO_LIMITS}[[gate.listen]]\naddress = \"{address}\"\nproxy_protocol = true\n");
-    let mut guarded = gate(&origin, "trusted_proxies = [\"127.0.0.5\"]", &listener);
+    let mut guarded = Gate::set(&origin, "trusted_proxies = [\"127.0.0.5\"]", &listener);
     let ask = b"GET /by-proxy HTTP/1.1\r\nHost: www.example.org\r\nConnection: close\r\n\r\n";
     let line = b"PROXY TCP4 203.0.113.7 198.51.100.1 5000 80\r\n";
     let v4 = [203, 0, 113, 7, 198, 51, 100, 1, 19, 136, 0, 80];
@@ -334,7 +327,7 @@ fn h046_the_proxy_header() {
 fn h047_another_path_in_a_header_changes_nothing() {
     let origin = Origin::start();
     let rule = format!("{NO_LIMITS}[[gate.rule]]\npath = \"/secret*\"\naction = \"block\"\n");
-    let mut guarded = gate(&origin, "trusted_proxies = [\"127.0.0.5\"]", &rule);
+    let mut guarded = Gate::set(&origin, "trusted_proxies = [\"127.0.0.5\"]", &rule);
     let headers = [
         ("X-Original-URI", "/.well-known/x"),
         ("X-Forwarded-Uri", "/robots.txt"),
@@ -368,13 +361,13 @@ fn h050_probes_are_requests_like_others() {
         })
     };
     let none = "[policy]\nk1 = 0\n";
-    let mut guarded = gate(&origin, "", none);
+    let mut guarded = Gate::set(&origin, "", none);
     watched(&mut guarded, |gate| {
         assert!(!skips(gate.address));
         assert_eq!(get(gate.admin, "/healthz", &[]).status, 200);
     });
     let rule = format!("{none}[[gate.rule]]\nagent = \"^kube-probe/\"\naction = \"pass\"\n");
-    assert!(skips(gate(&origin, "", &rule).address));
+    assert!(skips(Gate::set(&origin, "", &rule).address));
 }
 
 #[test]
@@ -401,14 +394,14 @@ fn h051_all_conditions_of_a_rule_must_hold() {
         all
     };
     let only_all = [403, 403, 403, 403, 403, 403, 403, 200];
-    let mut guarded = gate(&origin, "", &rule);
+    let mut guarded = Gate::set(&origin, "", &rule);
     watched(&mut guarded, |gate| {
         assert_eq!(statuses(gate.address), only_all);
     });
     let any = parts
         .map(|part| format!("[[gate.rule]]\n{part}{pass}"))
         .concat();
-    let lax = gate(&origin, "", &format!("{NO_LIMITS}{any}{stop}"));
+    let lax = Gate::set(&origin, "", &format!("{NO_LIMITS}{any}{stop}"));
     assert_ne!(statuses(lax.address), only_all);
 }
 
@@ -446,7 +439,7 @@ fn remembered(gate: Gate) -> (usize, Gate) {
 #[test]
 fn h060_one_network_of_ipv6_is_one_source() {
     let origin = Origin::start();
-    let mut guarded = gate(&origin, "trusted_proxies = [\"127.0.0.5\"]", "");
+    let mut guarded = Gate::set(&origin, "trusted_proxies = [\"127.0.0.5\"]", "");
     watched(&mut guarded, |gate| {
         let of_one = (0..100_000).map(|number| {
             let (high, low) = (number / 1000, number % 1000);

@@ -8,9 +8,7 @@ use std::net::TcpListener;
 use std::thread;
 
 use crate::harness::Gate;
-use crate::harness::NO_LIMITS;
 use crate::harness::Origin;
-use crate::harness::Wanted;
 use crate::harness::each;
 use crate::harness::naive;
 use crate::harness::page;
@@ -20,16 +18,6 @@ use crate::harness::watched;
 const RULES: &str = "[[gate.rule]]\npath = \"/denied*\"\naction = \"block\"\n\
      [[gate.rule]]\npath = \"/asked*\"\naction = \"challenge\"\n\
      [[gate.rule]]\npath = \"/slowed*\"\naction = \"throttle\"\n";
-
-fn gate(origin: &Origin) -> Gate {
-    Gate::with(
-        origin,
-        Wanted {
-            parts: format!("{NO_LIMITS}{RULES}"),
-            ..Wanted::default()
-        },
-    )
-}
 
 /// Requests to upgrade, each with a second request behind it that must not pass.
 fn upgrades() -> Vec<String> {
@@ -58,7 +46,7 @@ fn stays_out(address: SocketAddr, origin: &Origin, bytes: &str) -> bool {
 #[test]
 fn h005_a_request_behind_an_upgrade_that_was_refused() {
     let origin = Origin::start();
-    let mut guarded = gate(&origin);
+    let mut guarded = Gate::limitless(&origin, "", RULES);
     watched(&mut guarded, |gate| {
         let results = each(&upgrades(), |bytes| stays_out(gate.address, &origin, bytes));
         assert_eq!(results, vec![true; upgrades().len()]);
@@ -76,7 +64,7 @@ fn h005_a_site_that_switches_to_what_nobody_asked_for() {
         ),
         target => Some(page(target)),
     }));
-    let mut guarded = gate(&origin);
+    let mut guarded = Gate::limitless(&origin, "", RULES);
     watched(&mut guarded, |gate| {
         // The last two ask for a websocket, and the site may have that.
         let results = each(&upgrades()[..4], |bytes| {
@@ -162,7 +150,7 @@ fn careless() -> SocketAddr {
 fn check_bodies(lines: &str, size: usize) {
     let origin = Origin::start();
     let all = bodies(lines, size);
-    let mut guarded = gate(&origin);
+    let mut guarded = Gate::limitless(&origin, "", RULES);
     watched(&mut guarded, |gate| {
         let results = each(&all, |bytes| is_swallowed(gate.address, &origin, bytes));
         assert_eq!(results, vec![Ok(()); all.len()]);

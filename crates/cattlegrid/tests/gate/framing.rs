@@ -3,24 +3,11 @@
 use std::net::SocketAddr;
 
 use crate::harness::Gate;
-use crate::harness::NO_LIMITS;
 use crate::harness::Origin;
-use crate::harness::Wanted;
 use crate::harness::each;
 use crate::harness::naive;
 use crate::harness::raw;
 use crate::harness::watched;
-
-fn gate(origin: &Origin, settings: &str, rules: &str) -> Gate {
-    Gate::with(
-        origin,
-        Wanted {
-            gate: settings.to_owned(),
-            parts: format!("{NO_LIMITS}{rules}"),
-            ..Wanted::default()
-        },
-    )
-}
 
 /// A POST with a path of its own, these header lines and this body.
 fn post(number: usize, lines: &str, body: &str) -> Vec<u8> {
@@ -50,7 +37,7 @@ fn refused(
 fn check_forms(forms: &[Vec<u8>]) {
     let numbered: Vec<(usize, &Vec<u8>)> = forms.iter().enumerate().collect();
     let origin = Origin::start();
-    let mut guarded = gate(&origin, "", "");
+    let mut guarded = Gate::limitless(&origin, "", "");
     watched(&mut guarded, |gate| {
         let results = each(&numbered, |(number, form)| {
             refused(gate.address, &origin, *number, form)
@@ -64,7 +51,7 @@ fn check_forms(forms: &[Vec<u8>]) {
     });
     assert!(results.iter().all(Result::is_err), "{results:?}");
     let origin = Origin::start();
-    let lax = gate(&origin, "without = [\"framing\"]", "");
+    let lax = Gate::limitless(&origin, "without = [\"framing\"]", "");
     let results = each(&numbered, |(number, form)| {
         refused(lax.address, &origin, *number, form)
     });
@@ -215,7 +202,7 @@ fn h004_chunks() {
         .map(|(number, body)| (number, post(number, "Transfer-Encoding: chunked\r\n", body)))
         .collect();
     let origin = Origin::start();
-    let mut guarded = gate(&origin, "", "");
+    let mut guarded = Gate::limitless(&origin, "", "");
     watched(&mut guarded, |gate| {
         let rss_kib = gate.rss_kib();
         let results = each(&all, |(number, form)| {
@@ -231,7 +218,7 @@ fn h004_chunks() {
         cut_short(bare, &origin, *number, form)
     });
     assert!(results.iter().all(Result::is_err), "{results:?}");
-    let lax = gate(&origin, "without = [\"framing\"]", "");
+    let lax = Gate::limitless(&origin, "without = [\"framing\"]", "");
     let results = each(&all, |(number, form)| {
         cut_short(lax.address, &origin, *number, form)
     });
@@ -279,7 +266,7 @@ fn h008_header_lines() {
 #[test]
 fn h008_an_empty_line_ends_the_head() {
     let origin = Origin::start();
-    let mut guarded = gate(&origin, "", "");
+    let mut guarded = Gate::limitless(&origin, "", "");
     let bytes = "GET /first HTTP/1.1\r\nHost: www.example.org\r\n\r\nX-Behind: 1\r\n\r\n";
     let is_refused = |address: SocketAddr, origin: &Origin| {
         let answer = raw(address, bytes.as_bytes());

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 
 use crate::harness::Gate;
 use crate::harness::Got;
-use crate::harness::NO_LIMITS;
 use crate::harness::Origin;
 use crate::harness::Wanted;
 use crate::harness::each;
@@ -16,17 +15,6 @@ use crate::harness::request;
 use crate::harness::try_get_from;
 use crate::harness::wait_for;
 use crate::harness::watched;
-
-fn gate(origin: &Origin, settings: &str, rules: &str) -> Gate {
-    Gate::with(
-        origin,
-        Wanted {
-            gate: settings.to_owned(),
-            parts: format!("{NO_LIMITS}{rules}"),
-            ..Wanted::default()
-        },
-    )
-}
 
 /// What the site got for a target; the victim asks for others.
 fn sent_to(origin: &Origin, target: &str) -> Option<Got> {
@@ -77,16 +65,16 @@ fn strips(address: SocketAddr, origin: &Origin) -> Result<(), String> {
 #[test]
 fn h009_h049_headers_that_only_the_gate_may_set() {
     let origin = Origin::start();
-    let mut guarded = gate(&origin, "", "");
+    let mut guarded = Gate::limitless(&origin, "", "");
     watched(&mut guarded, |gate| {
         strips(gate.address, &origin).unwrap();
         let got = get_head(gate.address, &origin, &[]);
         assert!(!got.to_ascii_lowercase().contains("x-cattlegrid"), "{got}");
     });
-    let lax = gate(&origin, "without = [\"spoofed_headers\"]", "");
+    let lax = Gate::limitless(&origin, "without = [\"spoofed_headers\"]", "");
     assert!(strips(lax.address, &origin).is_err());
     // A trusted proxy may say what it knows, but not in a second spelling, and not what we say.
-    let proxied = gate(&origin, "trusted_proxies = [\"127.0.0.5\"]", "");
+    let proxied = Gate::limitless(&origin, "trusted_proxies = [\"127.0.0.5\"]", "");
     origin.forget();
     let headers = [
         ("X-Forwarded-For", "203.0.113.7"),
@@ -111,7 +99,7 @@ fn get_head(address: SocketAddr, origin: &Origin, headers: &[(&str, &str)]) -> S
 #[test]
 fn h009_a_length_in_another_spelling_never_reaches_the_site() {
     let origin = Origin::start();
-    let mut guarded = gate(&origin, "", "");
+    let mut guarded = Gate::limitless(&origin, "", "");
     let is_dropped = |address: SocketAddr| {
         let head = get_head(
             address,
@@ -123,7 +111,7 @@ fn h009_a_length_in_another_spelling_never_reaches_the_site() {
             && !head.to_ascii_lowercase().contains("encoding")
     };
     watched(&mut guarded, |gate| assert!(is_dropped(gate.address)));
-    let lax = gate(&origin, "without = [\"spoofed_headers\"]", "");
+    let lax = Gate::limitless(&origin, "without = [\"spoofed_headers\"]", "");
     assert!(!is_dropped(lax.address));
 }
 
@@ -157,7 +145,7 @@ fn keeps_ours(address: SocketAddr, origin: &Origin) -> Result<(), String> {
 #[test]
 fn h010_headers_of_the_connection() {
     let origin = Origin::start();
-    let mut guarded = gate(&origin, "", "");
+    let mut guarded = Gate::limitless(&origin, "", "");
     watched(&mut guarded, |gate| {
         keeps_ours(gate.address, &origin).unwrap();
         // The gate itself has seen the cookie: the log does not say that there was none.
@@ -167,7 +155,7 @@ fn h010_headers_of_the_connection() {
                 .any(|line| line["target"] == "/listed" && line.get("session").is_none())
         });
     });
-    let lax = gate(&origin, "without = [\"hop_by_hop\"]", "");
+    let lax = Gate::limitless(&origin, "without = [\"hop_by_hop\"]", "");
     assert!(keeps_ours(lax.address, &origin).is_err());
 }
 
@@ -194,7 +182,7 @@ fn large_heads() -> Vec<Vec<u8>> {
 #[test]
 fn h020_heads_that_are_too_large() {
     let origin = Origin::start();
-    let mut guarded = gate(&origin, "", "");
+    let mut guarded = Gate::limitless(&origin, "", "");
     let status = |address: SocketAddr, head: &Vec<u8>| {
         let answer = raw(address, head);
         (answer.status(), answer.is_closed)
@@ -213,7 +201,7 @@ fn h020_heads_that_are_too_large() {
         // Eight at a time, each of which may hold two buffers; the allocator takes memory by four MiB.
         assert!(grown < 12 * 1024, "{grown} KiB");
     });
-    let lax = gate(&origin, "without = [\"head_size\"]", "");
+    let lax = Gate::limitless(&origin, "without = [\"head_size\"]", "");
     let statuses = each(&large_heads(), |head| status(lax.address, head).0);
     assert!(statuses.contains(&200), "{statuses:?}");
     let bare = naive(origin.address);
@@ -223,7 +211,7 @@ fn h020_heads_that_are_too_large() {
 #[test]
 fn h020_cookies_just_below_the_limit_cost_little() {
     let origin = Origin::start();
-    let mut guarded = gate(&origin, "", "");
+    let mut guarded = Gate::limitless(&origin, "", "");
     let cookies = format!("{}a=b", "c=d;".repeat(14_000));
     watched(&mut guarded, |gate| {
         let asked = std::time::Instant::now();
@@ -253,7 +241,7 @@ fn h021_each_value_of_a_header_counts() {
     let origin = Origin::start();
     let rule =
         "[[gate.rule]]\nheader = { name = \"X-Role\", value = \"admin\" }\naction = \"block\"\n";
-    let mut guarded = gate(&origin, "", rule);
+    let mut guarded = Gate::limitless(&origin, "", rule);
     let statuses = |address: SocketAddr| -> Vec<u16> {
         let forms = roles();
         let forms = forms.iter();
@@ -267,7 +255,7 @@ fn h021_each_value_of_a_header_counts() {
         let got = sent_to(&origin, "/role").unwrap();
         assert_eq!(got.values("x-role"), ["user", "guest,other"]);
     });
-    let lax = gate(&origin, "without = [\"each_value\"]", rule);
+    let lax = Gate::limitless(&origin, "without = [\"each_value\"]", rule);
     assert!(statuses(lax.address).contains(&200));
 }
 
@@ -277,7 +265,7 @@ fn h022_no_header_is_picked_by_luck_of_order() {
     let rules = "[[gate.rule]]\nagent = \"^Friend\"\npath = \"/private*\"\naction = \"pass\"\n\
          [[gate.rule]]\npath = \"/private*\"\naction = \"block\"\n\
          [[gate.rule]]\nagent = \"Scraper\"\naction = \"block\"\n";
-    let mut guarded = gate(&origin, "", rules);
+    let mut guarded = Gate::limitless(&origin, "", rules);
     let (friend, scraper) = (("User-Agent", "Friend/1"), ("User-Agent", "Scraper/1"));
     watched(&mut guarded, |gate| {
         for headers in [vec![friend, scraper], vec![scraper, friend], vec![scraper]] {
@@ -288,10 +276,10 @@ fn h022_no_header_is_picked_by_luck_of_order() {
         assert_eq!(get(gate.address, "/private", &[friend]).status, 200);
     });
     // The same rules, the passing one for each of the two agents: the oracle notices a pass.
-    let lax = gate(&origin, "", &rules.replace("^Friend", "Friend|Scraper"));
+    let lax = Gate::limitless(&origin, "", &rules.replace("^Friend", "Friend|Scraper"));
     assert_eq!(get(lax.address, "/private", &[friend, scraper]).status, 200);
     // Two words of a trusted proxy on how its client came: none is believed.
-    let proxied = gate(&origin, "trusted_proxies = [\"127.0.0.5\"]", "");
+    let proxied = Gate::limitless(&origin, "trusted_proxies = [\"127.0.0.5\"]", "");
     for (sent, told) in [
         (vec!["https"], "https"),
         (vec!["http", "https"], "http"),

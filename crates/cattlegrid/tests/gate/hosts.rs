@@ -11,7 +11,6 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use crate::harness::Gate;
-use crate::harness::NO_LIMITS;
 use crate::harness::Origin;
 use crate::harness::Wanted;
 use crate::harness::each;
@@ -21,17 +20,6 @@ use crate::harness::raw;
 use crate::harness::wait_for;
 use crate::harness::watched;
 use crate::solve::Browser;
-
-fn gate(origin: &Origin, settings: &str, parts: &str) -> Gate {
-    Gate::with(
-        origin,
-        Wanted {
-            gate: settings.to_owned(),
-            parts: format!("{NO_LIMITS}{parts}"),
-            ..Wanted::default()
-        },
-    )
-}
 
 /// Requests without one sound host.
 fn unsound() -> Vec<String> {
@@ -78,13 +66,13 @@ fn is_refused(address: SocketAddr, origin: &Origin, bytes: &str) -> Result<(), S
 #[test]
 fn h011_one_sound_host() {
     let origin = Origin::start();
-    let mut guarded = gate(&origin, "", "");
+    let mut guarded = Gate::limitless(&origin, "", "");
     watched(&mut guarded, |gate| {
         let all = unsound();
         let results = each(&all, |bytes| is_refused(gate.address, &origin, bytes));
         assert_eq!(results, vec![Ok(()); all.len()]);
     });
-    let lax = gate(&origin, "without = [\"host\"]", "");
+    let lax = Gate::limitless(&origin, "without = [\"host\"]", "");
     assert!(is_refused(lax.address, &origin, &unsound()[1]).is_err());
     origin.forget();
     let bare = naive(origin.address);
@@ -95,7 +83,7 @@ fn h011_one_sound_host() {
 #[test]
 fn h011_an_absolute_target_names_the_host() {
     let (shop, other) = (Origin::start(), Origin::start());
-    let mut guarded = gate(&shop, "", &sites(&shop, &other));
+    let mut guarded = Gate::limitless(&shop, "", &sites(&shop, &other));
     let bytes = b"GET http://shop.example/absolute HTTP/1.1\r\nHost: other.example\r\n\r\n";
     watched(&mut guarded, |gate| {
         shop.forget();
@@ -143,7 +131,7 @@ fn h012_one_site_has_one_name() {
         "shop.example:",
     ];
     let reached = |address: SocketAddr| spellings.map(|host| ask_for(address, &shop, host));
-    let mut guarded = gate(&shop, "", &sites(&shop, &other));
+    let mut guarded = Gate::limitless(&shop, "", &sites(&shop, &other));
     watched(&mut guarded, |gate| {
         assert_eq!(reached(gate.address), [(200, true); 7]);
         wait_for("all lines", || gate.log().len() >= 8);
@@ -155,7 +143,7 @@ fn h012_one_site_has_one_name() {
             "{hosts:?}"
         );
     });
-    let lax = gate(
+    let lax = Gate::limitless(
         &shop,
         "without = [\"host_spelling\"]",
         &sites(&shop, &other),
@@ -219,11 +207,11 @@ fn decoding(shop: SocketAddr, other: SocketAddr) -> SocketAddr {
 #[test]
 fn h013_other_names_are_other_sites() {
     let (shop, other) = (Origin::start(), Origin::start());
-    let mut guarded = gate(&shop, "", &sites(&shop, &other));
+    let mut guarded = Gate::limitless(&shop, "", &sites(&shop, &other));
     let ask = |address: SocketAddr| lookalikes().map(|(host, _)| ask_for(address, &shop, &host));
     let sound = lookalikes().map(|(_, status)| (status, false));
     watched(&mut guarded, |gate| assert_eq!(ask(gate.address), sound));
-    let lax = gate(
+    let lax = Gate::limitless(
         &shop,
         "without = [\"host\", \"host_spelling\"]",
         &sites(&shop, &other),
@@ -331,7 +319,7 @@ fn h019_only_the_site_is_connected_to() {
         .map(|head| format!("{head}Connection: close\r\n\r\n"))
         .collect();
     let origin = Origin::start();
-    let mut guarded = gate(&origin, "", "");
+    let mut guarded = Gate::limitless(&origin, "", "");
     watched(&mut guarded, |gate| {
         each(&all, |bytes| raw(gate.address, bytes.as_bytes()).status());
         assert_eq!(count.load(Ordering::SeqCst), 0);

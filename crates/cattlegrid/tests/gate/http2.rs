@@ -13,7 +13,6 @@ use std::time::Instant;
 use crate::harness::Gate;
 use crate::harness::Origin;
 use crate::harness::Victim;
-use crate::harness::Wanted;
 use crate::harness::connect_from;
 use crate::harness::each;
 use crate::harness::naive;
@@ -32,20 +31,6 @@ const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
-
-/// Everybody passes: what is seen is not the policy.
-const ALL_PASS: &str = "[[gate.rule]]\nnetworks = [\"127.0.0.0/8\"]\naction = \"pass\"\n";
-
-pub(crate) fn open_gate(origin: &Origin, gate: &str) -> Gate {
-    Gate::with(
-        origin,
-        Wanted {
-            gate: gate.to_owned(),
-            parts: ALL_PASS.to_owned(),
-            ..Wanted::default()
-        },
-    )
-}
 
 pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = u32::try_from(payload.len()).unwrap().to_be_bytes()[1..].to_vec();
@@ -202,7 +187,7 @@ impl Talk {
 #[test]
 fn what_is_sound_passes() {
     let origin = Origin::start();
-    let gate = open_gate(&origin, "");
+    let gate = Gate::open(&origin, "");
     let mut talk = Talk::open(gate.address, b"");
     let head = block(&asking("GET", "/sound"));
     talk.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &head))
@@ -282,7 +267,7 @@ fn h025_is_withstood(gate: &Gate, origin: &Origin, rhythm: Rhythm) -> Result<(),
 #[test]
 fn h025_streams_that_are_reset_at_once_end_the_connection() {
     let origin = Origin::start();
-    let mut gate = open_gate(&origin, "");
+    let mut gate = Gate::open(&origin, "");
     let before = gate.before();
     let victim = Victim::start(gate.address);
     for rhythm in [Rhythm::AtOnce, Rhythm::Later] {
@@ -290,7 +275,7 @@ fn h025_streams_that_are_reset_at_once_end_the_connection() {
     }
     victim.check();
     gate.check_after(&before);
-    let open = open_gate(&origin, "without = [\"resets\"]");
+    let open = Gate::open(&origin, "without = [\"resets\"]");
     assert!(h025_is_withstood(&open, &origin, Rhythm::Later).is_err());
     assert!(h025_is_withstood(&open, &origin, Rhythm::AtOnce).is_err());
 }
@@ -315,7 +300,7 @@ fn h026_is_withstood(address: SocketAddr, piece: &[u8]) -> bool {
 #[test]
 fn h026_heads_that_never_end() {
     let origin = Origin::start();
-    let mut gate = open_gate(&origin, "");
+    let mut gate = Gate::open(&origin, "");
     let before = gate.before();
     let victim = Victim::start(gate.address);
     let long = literal(0, b"x-filler", &[b'x'; 1000]);
@@ -366,7 +351,7 @@ fn h027_is_refused(gate: &Gate, origin: &Origin, path: &str, frames: &[u8]) -> R
 #[test]
 fn h027_heads_that_grow_when_they_are_read() {
     let origin = Origin::start();
-    let mut gate = open_gate(&origin, "");
+    let mut gate = Gate::open(&origin, "");
     let before = gate.before();
     let victim = Victim::start(gate.address);
     let long = bomb(1, "/bomb", &literal(0x40, b"x-bomb", &[b'x'; 3900]), 300);
@@ -377,7 +362,7 @@ fn h027_heads_that_grow_when_they_are_read() {
     assert_eq!(h027_is_refused(&gate, &origin, "/crumbs", &crumbs), Ok(()));
     victim.check();
     gate.check_after(&before);
-    let open = open_gate(&origin, "without = [\"head_size\"]");
+    let open = Gate::open(&origin, "without = [\"head_size\"]");
     assert!(h027_is_refused(&open, &origin, "/bomb", &long).is_err());
 }
 
@@ -418,20 +403,20 @@ fn h027_streams_that_nobody_takes_end() {
     }));
     let waits =
         "timeouts = { header = 1.0, idle = 30.0, write = 1.5, body = 30.0, answer = 30.0 }\n";
-    let mut gate = open_gate(&origin, waits);
+    let mut gate = Gate::open(&origin, waits);
     let before = gate.before();
     let victim = Victim::start(gate.address);
     assert!(stalled_streams_end(&gate));
     victim.check();
     gate.check_after(&before);
-    let open = open_gate(&origin, &format!("{waits}without = [\"header_time\"]"));
+    let open = Gate::open(&origin, &format!("{waits}without = [\"header_time\"]"));
     assert!(!stalled_streams_end(&open));
 }
 
 #[test]
 fn connections_of_http2_that_ask_nothing_end() {
     let origin = Origin::start();
-    let gate = open_gate(&origin, "timeouts = { header = 1.0, idle = 1.5 }\n");
+    let gate = Gate::open(&origin, "timeouts = { header = 1.0, idle = 1.5 }\n");
     let mut silent = Talk::open(gate.address, b"");
     assert!(silent.is_ended_within(Duration::from_secs(5)));
     let mut half = connect_from("127.0.0.1", gate.address).unwrap();
@@ -499,7 +484,7 @@ fn floods() -> [(&'static str, Vec<u8>, EndedBy); 7] {
 #[test]
 fn h028_floods_of_frames_that_bring_nothing() {
     let origin = Origin::start();
-    let mut gate = open_gate(&origin, "");
+    let mut gate = Gate::open(&origin, "");
     let before = gate.before();
     let victim = Victim::start(gate.address);
     for (name, flood, _) in floods() {
@@ -507,7 +492,7 @@ fn h028_floods_of_frames_that_bring_nothing() {
     }
     victim.check();
     gate.check_after(&before);
-    let open = open_gate(&origin, "without = [\"resets\"]");
+    let open = Gate::open(&origin, "without = [\"resets\"]");
     let ended = each(&floods(), |(name, flood, ended_by)| {
         let is_expected = *ended_by == EndedBy::Library;
         (*name, h028_is_withstood(open.address, flood), is_expected)

@@ -9,6 +9,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
+use crate::harness::Gate;
 use crate::harness::Origin;
 use crate::harness::Victim;
 use crate::harness::wait_for;
@@ -22,7 +23,6 @@ use crate::http2::asking;
 use crate::http2::block;
 use crate::http2::frame;
 use crate::http2::literal;
-use crate::http2::open_gate;
 
 /// A request that must not become HTTP/1.1, and what of it the site must not see.
 struct Malformed {
@@ -192,7 +192,7 @@ fn head_of(mut payload: &[u8]) -> Vec<u8> {
 #[test]
 fn h029_what_is_malformed_never_becomes_http1() {
     let origin = Origin::start();
-    let mut gate = open_gate(&origin, "");
+    let mut gate = Gate::open(&origin, "");
     let before = gate.before();
     let victim = Victim::start(gate.address);
     let careless = careless(origin.address);

@@ -36,16 +36,6 @@ fn people_pass_up_to_the_first_limit_and_are_challenged_then() {
     gate.check_after(&before);
 }
 
-fn gate(origin: &Origin) -> Gate {
-    Gate::with(
-        origin,
-        Wanted {
-            parts: NO_LIMITS.to_owned(),
-            ..Wanted::default()
-        },
-    )
-}
-
 /// The bytes of the target that reached the site for this one; `None` where the gate refused it.
 fn target_of(address: SocketAddr, origin: &Origin, target: &[u8]) -> Option<Vec<u8>> {
     origin.forget();
@@ -64,7 +54,7 @@ fn target_of(address: SocketAddr, origin: &Origin, target: &[u8]) -> Option<Vec<
 #[test]
 fn h017_targets_reach_the_site_byte_for_byte() {
     let origin = Origin::start();
-    let gate = gate(&origin);
+    let gate = Gate::limitless(&origin, "", "");
     for target in [
         "/?a=1;b=2",
         "/?a&a=&=b",
@@ -105,7 +95,7 @@ fn h017_targets_reach_the_site_byte_for_byte() {
 #[test]
 fn h017_bytes_that_no_target_may_hold() {
     let origin = Origin::start();
-    let gate = gate(&origin);
+    let gate = Gate::limitless(&origin, "", "");
     let refused = |before: &[u8], after: &[u8]| -> Vec<u8> {
         // A blank ends the target, and a fragment is not sent on.
         let bytes = (0_u8..=0xff).filter(|byte| !b" #\n\r".contains(byte));
@@ -131,7 +121,7 @@ fn h017_bytes_that_no_target_may_hold() {
 #[test]
 fn bodies_reach_the_site_byte_for_byte() {
     let origin = Origin::start();
-    let mut gate = gate(&origin);
+    let mut gate = Gate::limitless(&origin, "", "");
     let before = gate.before();
     let body: Vec<u8> = (0..20_000_000_u32)
         .map(|number| ((number * 7) >> 3) as u8)
@@ -190,7 +180,7 @@ fn headers_keep_their_values_and_their_order() {
                 .to_vec(),
         )
     }));
-    let gate = gate(&origin);
+    let gate = Gate::limitless(&origin, "", "");
     let sent = [
         ("X-Two", "b, c"),
         ("Referer", "http://www.example.org/?a=\u{e4}\""),
@@ -270,7 +260,7 @@ fn files_ranges_and_answers_without_a_body() {
             .collect(),
     );
     let origin = file_site(Arc::clone(&file));
-    let mut gate = gate(&origin);
+    let mut gate = Gate::limitless(&origin, "", "");
     let before = gate.before();
     let mut client = Client::connect("127.0.0.1", gate.address).unwrap();
     assert!(client.get("/file", &[]).unwrap().body == *file);
@@ -313,7 +303,7 @@ fn files_ranges_and_answers_without_a_body() {
 #[test]
 fn a_body_that_waits_for_a_word() {
     let origin = Origin::start();
-    let gate = gate(&origin);
+    let gate = Gate::limitless(&origin, "", "");
     let mut client = Client::connect("127.0.0.1", gate.address).unwrap();
     let headers = [("Expect", "100-continue"), ("Content-Length", "5")];
     client.send(&request("POST", "/wait", &headers)).unwrap();
@@ -332,7 +322,7 @@ fn a_body_that_waits_for_a_word() {
 #[test]
 fn old_clients() {
     let origin = Origin::start();
-    let gate = gate(&origin);
+    let gate = Gate::limitless(&origin, "", "");
     let old = |lines: &str| format!("GET /old HTTP/1.0\r\nHost: www.example.org\r\n{lines}\r\n");
     let answer = raw(gate.address, old("").as_bytes());
     assert_eq!((answer.status(), answer.is_closed), (200, true));
@@ -346,7 +336,7 @@ fn old_clients() {
     assert!(!kept.is_closed);
     // Chunks are nothing that an old client knows.
     let chunks = file_site(Arc::new(b"a small file".to_vec()));
-    let chunked = self::gate(&chunks);
+    let chunked = Gate::limitless(&chunks, "", "");
     let answer = raw(
         chunked.address,
         b"GET /chunks HTTP/1.0\r\nHost: www.example.org\r\n\r\n",

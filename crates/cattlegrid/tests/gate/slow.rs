@@ -23,20 +23,6 @@ use crate::harness::say;
 use crate::harness::try_get_from;
 use crate::harness::wait_for;
 
-/// Everybody passes: what is seen is not the policy.
-const ALL_PASS: &str = "[[gate.rule]]\nnetworks = [\"127.0.0.0/8\"]\naction = \"pass\"\n";
-
-fn open_gate(origin: &Origin, gate: &str) -> Gate {
-    Gate::with(
-        origin,
-        Wanted {
-            gate: gate.to_owned(),
-            parts: ALL_PASS.to_owned(),
-            ..Wanted::default()
-        },
-    )
-}
-
 /// How many of these connections the other side has ended.
 fn ended(streams: &mut [TcpStream]) -> usize {
     let is_ended = |stream: &mut TcpStream| {
@@ -82,7 +68,7 @@ fn h030_is_withstood(gate: &Gate, prefix: &[u8]) -> bool {
 fn h030_heads_that_come_byte_by_byte() {
     let origin = Origin::start();
     let waits = "timeouts = { header = 1.0, idle = 20.0 }\n";
-    let mut gate = open_gate(&origin, waits);
+    let mut gate = Gate::open(&origin, waits);
     let before = gate.before();
     let victim = Victim::start(gate.address);
     assert!(h030_is_withstood(&gate, b""));
@@ -91,14 +77,14 @@ fn h030_heads_that_come_byte_by_byte() {
     assert!(h030_is_withstood(&gate, &[&first[..], b"G"].concat()));
     victim.check();
     gate.check_after(&before);
-    let open = open_gate(&origin, &format!("{waits}without = [\"header_time\"]"));
+    let open = Gate::open(&origin, &format!("{waits}without = [\"header_time\"]"));
     assert!(!h030_is_withstood(&open, b""));
 }
 
 #[test]
 fn h030_connections_that_are_kept_and_not_used_end() {
     let origin = Origin::start();
-    let gate = open_gate(&origin, "timeouts = { idle = 1.0 }\n");
+    let gate = Gate::open(&origin, "timeouts = { idle = 1.0 }\n");
     let mut client = Client::connect("127.0.0.1", gate.address).unwrap();
     assert_eq!(client.get("/one", &[]).unwrap().status, 200);
     let began = Instant::now();
@@ -168,7 +154,7 @@ fn large() -> Origin {
 #[test]
 fn h031_answers_that_nobody_takes_and_bodies_that_never_come() {
     let origin = large();
-    let mut gate = open_gate(&origin, "timeouts = { write = 1.0, body = 1.0 }\n");
+    let mut gate = Gate::open(&origin, "timeouts = { write = 1.0, body = 1.0 }\n");
     let before = gate.before();
     // Hundreds of megabytes go through here, as fast as they can: that is load, and no attack that a victim must not notice.
     assert!(untaken_answers_end(&gate));
@@ -176,7 +162,7 @@ fn h031_answers_that_nobody_takes_and_bodies_that_never_come() {
     assert!(unsent_bodies_end(&gate));
     victim.check();
     gate.check_after(&before);
-    let patient = open_gate(&origin, "timeouts = { write = 60.0, body = 60.0 }\n");
+    let patient = Gate::open(&origin, "timeouts = { write = 60.0, body = 60.0 }\n");
     assert!(!untaken_answers_end(&patient));
     assert!(!unsent_bodies_end(&patient));
 }
@@ -206,7 +192,7 @@ fn load_without_files(gate: &Gate) -> f64 {
 #[test]
 fn h032_no_more_files() {
     let origin = Origin::start();
-    let mut gate = open_gate(&origin, "timeouts = { header = 30.0 }\n");
+    let mut gate = Gate::open(&origin, "timeouts = { header = 30.0 }\n");
     let before = gate.before();
     let load = load_without_files(&gate);
     say(&format!("without files: {:.0} % of a core", 100.0 * load));
@@ -218,7 +204,7 @@ fn h032_no_more_files() {
     });
     assert!(released.elapsed() < Duration::from_secs(5));
     gate.check_after(&before);
-    let busy = open_gate(
+    let busy = Gate::open(
         &origin,
         "timeouts = { header = 30.0 }\nwithout = [\"accept_pause\"]\n",
     );
@@ -229,7 +215,7 @@ fn h032_no_more_files() {
 #[test]
 fn connections_that_are_kept_cost_little() {
     let origin = Origin::start();
-    let mut gate = open_gate(&origin, "");
+    let mut gate = Gate::open(&origin, "");
     let before = gate.before();
     let rss = gate.rss_kib();
     let mut clients: Vec<Client> = (0..1000)

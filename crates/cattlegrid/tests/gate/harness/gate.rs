@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
+use super::NO_LIMITS;
 use super::PATIENCE;
 use super::clients::get;
 use super::clients::get_from;
@@ -69,6 +70,29 @@ impl Gate {
                 ..Wanted::default()
             },
         )
+    }
+
+    /// A gate with these lines in its `[gate]` part, and these parts behind it.
+    pub(crate) fn set(origin: &Origin, gate: &str, parts: &str) -> Gate {
+        Gate::with(
+            origin,
+            Wanted {
+                gate: gate.to_owned(),
+                parts: parts.to_owned(),
+                ..Wanted::default()
+            },
+        )
+    }
+
+    /// The same without limits that anybody reaches: what is seen is not the policy.
+    pub(crate) fn limitless(origin: &Origin, gate: &str, parts: &str) -> Gate {
+        Gate::set(origin, gate, &format!("{NO_LIMITS}{parts}"))
+    }
+
+    /// Everybody passes by a rule: nothing is counted either.
+    pub(crate) fn open(origin: &Origin, gate: &str) -> Gate {
+        let all_pass = "[[gate.rule]]\nnetworks = [\"127.0.0.0/8\"]\naction = \"pass\"\n";
+        Gate::set(origin, gate, all_pass)
     }
 
     /// A gate with settings of its own.
