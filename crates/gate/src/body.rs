@@ -2,30 +2,27 @@
 
 use std::error::Error;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU8;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
 use std::task::Context;
 use std::task::Poll;
+use std::task::ready;
 use std::time::Duration;
 
-use http_body::Body as _;
 use http_body::Frame;
 use http_body::SizeHint;
 use hyper::HeaderMap;
 use hyper::body::Bytes;
-use hyper::body::Incoming;
 use hyper::header::HeaderName;
 use hyper::header::HeaderValue;
 
 use crate::activity::Stream;
 use crate::activity::Watched;
+use crate::config::Address;
 use crate::defence::Defence;
-use crate::log::Entry;
-use crate::upstream::Lease;
-use crate::upstream::TooLate;
-use crate::worker::Worker;
+use crate::link::CUT;
+use crate::link::Link;
+use crate::reply::Fault;
+use crate::reply::Rest;
+use crate::worker::Logged;
 
 /// What can go wrong with a body, for the library.
 pub(crate) type BodyFault = Box<dyn Error + Send + Sync>;
@@ -62,40 +59,31 @@ impl From<String> for Body {
 /// What the site sends. The connection goes back to the pool, and the line into the log, when it has ended.
 #[derive(Debug)]
 pub(crate) struct SiteBody {
-    incoming: Incoming,
+    link: Option<Link>,
+    passing: Logged,
+    address: Address,
     wait: Duration,
-    lease: Option<Lease>,
-    entry: Box<Entry>,
-    worker: Arc<Worker>,
-    has_ended: bool,
 }
 
 impl SiteBody {
-    pub(crate) fn new(
-        incoming: Incoming,
-        lease: Lease,
-        wait: Duration,
-        entry: Box<Entry>,
-        worker: Arc<Worker>,
-    ) -> SiteBody {
+    pub(crate) fn new(link: Link, address: Address, wait: Duration, passing: Logged) -> SiteBody {
+        let is_whole = link.rest.is_nothing();
         let mut body = SiteBody {
-            incoming,
+            link: Some(link),
+            passing,
+            address,
             wait,
-            lease: Some(lease),
-            entry,
-            worker,
-            has_ended: false,
         };
-        if body.incoming.is_end_stream() {
+        if is_whole {
             body.end();
         }
         body
     }
 
     fn end(&mut self) {
-        self.has_ended = true;
-        if let Some(lease) = self.lease.take() {
-            self.worker.pool.put_back(lease);
+        self.passing.is_whole = true;
+        if let Some(link) = self.link.take() {
+            self.passing.worker.pool.put_back(&self.address, link);
         }
     }
 
@@ -103,45 +91,57 @@ impl SiteBody {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
-        let Some(lease) = &mut self.lease else {
-            return Poll::Ready(None);
-        };
-        let incoming = &mut self.incoming;
-        let brought = |context: &mut Context<'_>| Pin::new(&mut *incoming).poll_frame(context);
-        match lease.poll_body(context, self.wait, brought) {
-            Poll::Ready(Ok(Some(Ok(frame)))) => {
-                if let Some(bytes) = frame.data_ref() {
-                    self.entry.bytes += bytes.len() as u64;
-                }
-                if self.incoming.is_end_stream() {
-                    self.end();
-                }
-                Poll::Ready(Some(Ok(frame)))
+        match ready!(self.poll_data(context)) {
+            Ok(Some(bytes)) => {
+                self.passing.entry.bytes += bytes.len() as u64;
+                Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
-            Poll::Ready(Ok(None)) => {
-                self.end();
-                Poll::Ready(None)
-            }
-            Poll::Ready(Ok(Some(Err(error)))) => {
-                let live = self.worker.gate.live.load();
+            Ok(None) => Poll::Ready(None),
+            Err(fault) => {
+                let live = self.passing.worker.gate.live.load();
                 // The client must see that the answer is not whole.
                 match live.setup.defences.has(Defence::BrokenBody) {
-                    true => Poll::Ready(Some(Err(error.into()))),
+                    true => Poll::Ready(Some(Err(fault.into()))),
                     false => Poll::Ready(None),
                 }
             }
-            Poll::Ready(Err(TooLate)) => Poll::Ready(Some(Err(
-                "the site stopped in the middle of its answer".into(),
-            ))),
-            Poll::Pending => Poll::Pending,
         }
     }
-}
 
-impl Drop for SiteBody {
-    fn drop(&mut self) {
-        self.entry.is_cut = !self.has_ended;
-        self.worker.log(&self.entry);
+    /// The next bytes of the body's own.
+    fn poll_data(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
+        loop {
+            let Some(link) = &mut self.link else {
+                return Poll::Ready(Ok(None));
+            };
+            if link.bytes().is_empty() {
+                match ready!(link.poll_more(context, self.wait))? {
+                    0 if link.is_until_end() => self.end(),
+                    0 => return Poll::Ready(Err(CUT)),
+                    _ => {}
+                }
+                continue;
+            }
+            let (piece, data) = link.next_piece()?;
+            let data = Bytes::copy_from_slice(data);
+            link.pass(piece.skipped + piece.length);
+            if piece.is_last {
+                self.end();
+            }
+            if !data.is_empty() {
+                return Poll::Ready(Ok(Some(data)));
+            }
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.link {
+            None => SizeHint::with_exact(0),
+            Some(link) => match link.rest {
+                Rest::Bytes(left) => SizeHint::with_exact(left),
+                _ => SizeHint::default(),
+            },
+        }
     }
 }
 
@@ -177,7 +177,7 @@ impl http_body::Body for Body {
             Body::Empty => true,
             Body::Full(bytes) => bytes.is_empty(),
             Body::Rpc(_) => false,
-            Body::Site(site) => site.incoming.is_end_stream(),
+            Body::Site(site) => site.link.is_none(),
             Body::Watched(watched) => watched.body.is_end_stream(),
         }
     }
@@ -187,7 +187,7 @@ impl http_body::Body for Body {
             Body::Empty => SizeHint::with_exact(0),
             Body::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Body::Rpc(_) => SizeHint::default(),
-            Body::Site(site) => site.incoming.size_hint(),
+            Body::Site(site) => site.size_hint(),
             Body::Watched(watched) => watched.body.size_hint(),
         }
     }
@@ -199,74 +199,4 @@ fn done() -> HeaderMap {
         HeaderName::from_static("grpc-status"),
         HeaderValue::from_static("0"),
     )])
-}
-
-/// How an upload goes, told to the one who waits for the site's answer.
-#[derive(Debug, Default)]
-pub(crate) struct Progress {
-    state: AtomicU8,
-    frames: AtomicU64,
-}
-
-const DONE: u8 = 1;
-const FAILED: u8 = 2;
-
-impl Progress {
-    /// Frames so far: while they grow, the site has a reason not to answer.
-    pub(crate) fn frames(&self) -> u64 {
-        self.frames.load(Ordering::Relaxed)
-    }
-
-    /// True where the client did not send what it announced.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == FAILED
-    }
-
-    /// True once all was sent.
-    pub(crate) fn is_done(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == DONE
-    }
-}
-
-/// The body of a request on its way to the site.
-#[derive(Debug)]
-pub(crate) enum Upload {
-    Empty,
-    Client(Incoming, Arc<Progress>),
-}
-
-impl http_body::Body for Upload {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let Upload::Client(incoming, progress) = self.get_mut() else {
-            return Poll::Ready(None);
-        };
-        let polled = Pin::new(incoming).poll_frame(context);
-        match &polled {
-            Poll::Ready(Some(Ok(_))) => drop(progress.frames.fetch_add(1, Ordering::Relaxed)),
-            Poll::Ready(Some(Err(_))) => progress.state.store(FAILED, Ordering::Relaxed),
-            Poll::Ready(None) => progress.state.store(DONE, Ordering::Relaxed),
-            Poll::Pending => {}
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match self {
-            Upload::Empty => true,
-            Upload::Client(incoming, _) => incoming.is_end_stream(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Upload::Empty => SizeHint::with_exact(0),
-            Upload::Client(incoming, _) => incoming.size_hint(),
-        }
-    }
 }

@@ -202,76 +202,60 @@ pub(crate) fn lists(headers: &HeaderMap, name: &HeaderName, token: &[u8]) -> boo
         .any(|value| value.trim_ascii().eq_ignore_ascii_case(token))
 }
 
-/// Takes out what belongs to the connection, by its list and by name.
-pub(crate) fn drop_connection_headers(headers: &mut HeaderMap) {
-    // To look for each of eight names would cost more than to look at the few that are there.
-    let of_connection = headers.keys().filter(|name| is_hop_by_hop(name));
-    let mut dropped: SmallVec<[HeaderName; 4]> = of_connection.cloned().collect();
-    if dropped.contains(&CONNECTION) {
-        let listed = headers
-            .get_all(CONNECTION)
-            .iter()
-            .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
-            // What nearly every answer says names no header that is there.
-            .filter(|name| !name.eq_ignore_ascii_case(b"keep-alive"))
-            .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
-            // The host and what the gate itself reads are no headers of a connection, whatever a client says.
-            .filter(|name| *name != HOST && *name != COOKIE && *name != CONTENT_LENGTH);
-        dropped.extend(listed);
-    }
-    for name in dropped {
-        headers.remove(name);
-    }
-}
-
-fn is_hop_by_hop(name: &HeaderName) -> bool {
+/// True for a header of one connection (RFC 9110, 7.6.1), in any letters.
+pub(crate) fn is_hop_by_hop(name: &str) -> bool {
     // Their lengths: most names have another.
-    let may_be = matches!(name.as_str().len(), 2 | 7 | 10 | 16..=18);
-    may_be && HOP_BY_HOP.contains(name)
+    matches!(name.len(), 2 | 7 | 10 | 16..=18)
+        && HOP_BY_HOP
+            .iter()
+            .any(|hop| hop.as_str().eq_ignore_ascii_case(name))
 }
 
-/// Takes out headers that only the gate may set, in every spelling that a site may read as one: some take `_` for `-`, and some any
+/// True where one of these `Connection` headers lists a name.
+pub(crate) fn listed<'a>(connection: impl Iterator<Item = &'a [u8]>, name: &str) -> bool {
+    // The host and what the gate itself reads are no headers of a connection, whatever a client says.
+    let is_always_kept = [HOST, COOKIE, CONTENT_LENGTH]
+        .iter()
+        .any(|kept| kept.as_str().eq_ignore_ascii_case(name));
+    !is_always_kept
+        && connection
+            .flat_map(|value| value.split(|byte| *byte == b','))
+            .any(|listed| listed.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+}
+
+/// True for a header that only the gate may set, in every spelling that a site may read as one: some take `_` for `-`, and some any
 /// sign. A length in such a spelling is one that the gate has not read.
-pub(crate) fn drop_spoofed(headers: &mut HeaderMap, is_trusted: bool) {
-    let mut spoofed: Vec<HeaderName> = Vec::new();
-    for name in headers.keys() {
-        let text = name.as_str();
-        // Nearly all headers of a browser begin with none of these letters.
-        if !matches!(text.as_bytes().first(), Some(b'x' | b'c' | b't' | b'f')) {
-            continue;
-        }
-        let is_sign = |letter: char| !letter.is_ascii_alphanumeric() && letter != '-';
-        let is_spoofed = match text.contains(is_sign) {
-            true => {
-                let plain = text.replace(is_sign, "-");
-                is_ours(&plain) || *plain == CONTENT_LENGTH || *plain == TRANSFER_ENCODING
-            }
-            // A trusted proxy may say what it knows; the chain of addresses is extended later.
-            false => is_ours(text) && (!is_trusted || text.starts_with("x-cattlegrid-")),
-        };
-        if is_spoofed {
-            spoofed.push(name.clone());
-        }
+pub(crate) fn is_spoofed(name: &str, is_trusted: bool) -> bool {
+    // Nearly all headers of a browser begin with none of these letters.
+    let may_be = matches!(
+        name.as_bytes().first(),
+        Some(b'x' | b'c' | b't' | b'f' | b'X' | b'C' | b'T' | b'F')
+    );
+    if !may_be {
+        return false;
     }
-    spoofed.iter().for_each(|name| drop(headers.remove(name)));
+    let is_sign = |letter: &u8| !letter.is_ascii_alphanumeric() && *letter != b'-';
+    let mut plain: SmallVec<[u8; 64]> =
+        name.bytes().map(|byte| byte.to_ascii_lowercase()).collect();
+    let has_sign = plain.iter().any(is_sign);
+    for letter in plain.iter_mut().filter(|letter| is_sign(letter)) {
+        *letter = b'-';
+    }
+    let is_ours = is_ours(&plain);
+    match has_sign {
+        true => {
+            let is_framing = [CONTENT_LENGTH, TRANSFER_ENCODING]
+                .iter()
+                .any(|framing| framing.as_str().as_bytes() == &plain[..]);
+            is_ours || is_framing
+        }
+        // A trusted proxy may say what it knows; the chain of addresses is extended later.
+        false => is_ours && (!is_trusted || plain.starts_with(b"x-cattlegrid-")),
+    }
 }
 
-fn is_ours(name: &str) -> bool {
-    name.starts_with("x-forwarded-") || name.starts_with("x-cattlegrid-") || OURS.contains(&name)
-}
-
-/// Joins the cookies that HTTP/2 sends in crumbs: HTTP/1.1 has one cookie header.
-pub(crate) fn join_cookies(headers: &mut HeaderMap) {
-    let mut cookies = headers.get_all(COOKIE).iter();
-    let (Some(first), Some(_)) = (cookies.next(), cookies.next()) else {
-        return;
-    };
-    let mut joined = first.as_bytes().to_vec();
-    for cookie in headers.get_all(COOKIE).iter().skip(1) {
-        joined.extend_from_slice(b"; ");
-        joined.extend_from_slice(cookie.as_bytes());
-    }
-    if let Ok(joined) = HeaderValue::from_bytes(&joined) {
-        headers.insert(COOKIE, joined);
-    }
+fn is_ours(name: &[u8]) -> bool {
+    name.starts_with(b"x-forwarded-")
+        || name.starts_with(b"x-cattlegrid-")
+        || OURS.iter().any(|ours| ours.as_bytes() == name)
 }

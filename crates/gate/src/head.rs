@@ -213,6 +213,7 @@ pub struct Chunks {
     left: u64,
     /// Bytes of extensions and trailers: nobody needs many.
     extra: u32,
+    takes_blanks: bool,
 }
 
 /// Bytes of extensions and trailers in one body.
@@ -226,6 +227,7 @@ impl Default for Chunks {
             at: Chunk::Size(0),
             left: 0,
             extra: 0,
+            takes_blanks: false,
         }
     }
 }
@@ -241,27 +243,71 @@ pub enum Walked {
     Unclear(usize),
 }
 
+/// A look at the bytes of a body in some framing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// So many bytes are the framing's.
+    pub skipped: usize,
+    /// So many behind them are the body's own.
+    pub length: usize,
+    /// Behind these the body has ended.
+    pub is_last: bool,
+}
+
 impl Chunks {
+    /// Chunks of a site: some write blanks behind a size. Nothing follows that anybody could take for another answer.
+    pub(crate) fn of_site() -> Chunks {
+        Chunks {
+            takes_blanks: true,
+            ..Chunks::default()
+        }
+    }
+
     /// Walks on.
     pub fn walk(&mut self, bytes: &[u8]) -> Walked {
         let mut at = 0;
         while at < bytes.len() {
-            if self.at == Chunk::Bytes {
-                let passed = self.left.min((bytes.len() - at) as u64);
-                self.left -= passed;
-                at += passed as usize;
-                if self.left == 0 {
-                    self.at = Chunk::Return;
+            match self.next(&bytes[at..]) {
+                Err(length) => return Walked::Unclear(at + length),
+                Ok(piece) => {
+                    at += piece.skipped + piece.length;
+                    if piece.is_last {
+                        return Walked::End(at);
+                    }
                 }
-                continue;
-            }
-            match self.step(bytes[at]) {
-                None => return Walked::Unclear(at),
-                Some(true) => return Walked::End(at + 1),
-                Some(false) => at += 1,
             }
         }
         Walked::On
+    }
+
+    /// The next bytes of the body's own, or all framing up to them. An error is the place of a byte that cannot stand there.
+    pub fn next(&mut self, bytes: &[u8]) -> Result<Piece, usize> {
+        for at in 0..bytes.len() {
+            if self.at == Chunk::Bytes {
+                let length = self.left.min((bytes.len() - at) as u64);
+                self.left -= length;
+                if self.left == 0 {
+                    self.at = Chunk::Return;
+                }
+                return Ok(Piece {
+                    skipped: at,
+                    length: length as usize,
+                    is_last: false,
+                });
+            }
+            if self.step(bytes[at]).ok_or(at)? {
+                return Ok(Piece {
+                    skipped: at + 1,
+                    length: 0,
+                    is_last: true,
+                });
+            }
+        }
+        Ok(Piece {
+            skipped: bytes.len(),
+            length: 0,
+            is_last: false,
+        })
     }
 
     /// Takes one byte outside of a chunk's own: true at the end of the body, `None` for a byte that cannot stand there.
@@ -276,6 +322,9 @@ impl Chunks {
             }
             (Chunk::Size(1..), b'\r') | (Chunk::Extension, b'\r') => Chunk::SizeEnd,
             (Chunk::Size(1..), b';') => self.extra(Chunk::Extension)?,
+            (Chunk::Size(1..), b' ' | b'\t') if self.takes_blanks => {
+                self.extra(Chunk::Extension)?
+            }
             (Chunk::Extension, b' '..=b'~' | b'\t' | 0x80..) => self.extra(Chunk::Extension)?,
             (Chunk::SizeEnd, b'\n') if self.left > 0 => Chunk::Bytes,
             (Chunk::SizeEnd, b'\n') => Chunk::Trailer,

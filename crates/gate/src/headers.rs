@@ -8,9 +8,13 @@ use hyper::header::HeaderValue;
 // Statics, and no constants of the library: each use of a constant would make a name anew.
 pub(crate) static ACCEPT: HeaderName = header::ACCEPT;
 pub(crate) static ACCEPT_LANGUAGE: HeaderName = header::ACCEPT_LANGUAGE;
+pub(crate) static CACHE_CONTROL: HeaderName = header::CACHE_CONTROL;
 pub(crate) static CONNECTION: HeaderName = header::CONNECTION;
+pub(crate) static CONTENT_LENGTH: HeaderName = header::CONTENT_LENGTH;
+pub(crate) static CONTENT_TYPE: HeaderName = header::CONTENT_TYPE;
 pub(crate) static COOKIE: HeaderName = header::COOKIE;
 pub(crate) static EXPECT: HeaderName = header::EXPECT;
+pub(crate) static EXPIRES: HeaderName = header::EXPIRES;
 pub(crate) static FORWARDED: HeaderName = header::FORWARDED;
 pub(crate) static HOST: HeaderName = header::HOST;
 pub(crate) static HX_REQUEST: HeaderName = HeaderName::from_static("hx-request");
@@ -20,6 +24,7 @@ pub(crate) static SEC_WEBSOCKET_KEY: HeaderName = header::SEC_WEBSOCKET_KEY;
 pub(crate) static USER_AGENT: HeaderName = header::USER_AGENT;
 /// The header that proxies append the address of their client to.
 pub(crate) static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+pub(crate) static X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 /// The header in which they say whether it came by TLS.
 pub(crate) static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 pub(crate) static X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
@@ -58,6 +63,18 @@ impl<'a> Headers<'a> {
         of_map
             .map(HeaderValue::as_bytes)
             .chain(of_raw.map(|header| header.value))
+    }
+
+    /// All of them, by name and value.
+    pub(crate) fn iter(self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
+        let (map, raw) = match self {
+            Headers::Map(map) => (Some(map), &[][..]),
+            Headers::Raw(raw) => (None, raw),
+        };
+        let of_map = map.into_iter().flat_map(HeaderMap::iter);
+        of_map
+            .map(|(name, value)| (name.as_str(), value.as_bytes()))
+            .chain(raw.iter().map(|header| (header.name, header.value)))
     }
 
     /// The value of the first header of a name.

@@ -1,167 +1,207 @@
 //! Passes a request on to its site and the answer back, changing nothing but what belongs to the connection.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use http_body::Body as _;
-use hyper::HeaderMap;
+use hyper::Method;
 use hyper::Request;
 use hyper::Response;
 use hyper::StatusCode;
-use hyper::Uri;
-use hyper::Version;
-use hyper::body::Bytes;
 use hyper::body::Incoming;
-use hyper::header;
+use hyper::ext::ReasonPhrase;
 use hyper::header::HeaderName;
 use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 
 use crate::body::Body;
-use crate::body::Progress;
 use crate::body::SiteBody;
-use crate::body::Upload;
 use crate::challenge;
 use crate::challenge::Upstream;
 use crate::defence::Defence;
 use crate::framing;
 use crate::gate::Live;
 use crate::gate::asks_for_page;
-use crate::headers::X_FORWARDED_FOR;
-use crate::headers::X_FORWARDED_PROTO;
-use crate::headers::X_REAL_IP;
+use crate::headers::ACCEPT;
+use crate::headers::ACCEPT_LANGUAGE;
+use crate::headers::CACHE_CONTROL;
+use crate::headers::CONTENT_LENGTH;
+use crate::headers::CONTENT_TYPE;
+use crate::headers::EXPIRES;
+use crate::headers::HOST;
+use crate::headers::Headers;
+use crate::link::Failure;
+use crate::link::Link;
 use crate::log::Entry;
+use crate::reply;
+use crate::reply::Fault;
+use crate::reply::Reply;
 use crate::serve;
 use crate::serve::Connection;
+use crate::to_site;
+use crate::to_site::Sender;
 use crate::trust;
 use crate::tunnel;
-use crate::upstream::Failure;
-use crate::upstream::Lease;
-
-const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-
-/// Letters of the longest address.
-const ADDRESS_MAX: usize = 45;
-
-/// What is known of a request that passes.
-#[derive(Debug)]
-pub(crate) struct Passing {
-    pub(crate) site: usize,
-    pub(crate) client: Option<IpAddr>,
-    pub(crate) is_secure: bool,
-    pub(crate) is_trusted: bool,
-}
-
-/// Who will read a page of ours where the site has no answer.
-struct Reading {
-    accept: Option<HeaderValue>,
-    language: Option<HeaderValue>,
-}
-
-impl Reading {
-    fn reader(&self) -> challenge::Reader {
-        let accept = self.accept.as_ref().map_or(&b""[..], HeaderValue::as_bytes);
-        match memchr::memmem::find(accept, b"text/html") {
-            None => challenge::Reader::Program,
-            Some(_) => {
-                let language = self
-                    .language
-                    .as_ref()
-                    .map_or(&b""[..], HeaderValue::as_bytes);
-                challenge::Reader::Person(
-                    challenge::Language::accepted(language).unwrap_or_default(),
-                )
-            }
-        }
-    }
-}
+use crate::upload;
+use crate::upstream::Ask;
+use crate::worker::Logged;
 
 /// Passes a request on, and its answer back.
 pub(crate) async fn pass(
     connection: Arc<Connection>,
     live: Arc<Live>,
     mut request: Request<Incoming>,
-    passing: Passing,
+    site: usize,
+    sender: Sender,
     mut entry: Box<Entry>,
 ) -> Response<Body> {
-    let Some(address) = live.setup.sites[passing.site].upstream.clone() else {
-        return serve::plain(
-            StatusCode::MISDIRECTED_REQUEST,
-            "this listener does not pass requests on\n",
-        );
+    let Some(address) = &live.setup.sites[site].upstream else {
+        return nowhere();
     };
     let is_websocket = framing::websocket(&request);
     let upgrade = is_websocket.then(|| hyper::upgrade::on(&mut request));
-    let (mut parts, incoming) = request.into_parts();
-    let reading = Reading {
-        accept: parts.headers.get(header::ACCEPT).cloned(),
-        language: parts.headers.get(header::ACCEPT_LANGUAGE).cloned(),
+    let (parts, incoming) = request.into_parts();
+    let headers = Headers::from(&parts.headers);
+    let body = (!incoming.is_end_stream()).then(|| upload::Body {
+        length: length(headers),
+        incoming,
+    });
+    let is_chunked = matches!(body, Some(upload::Body { length: None, .. }));
+    let head = to_site::head(
+        &asked(&parts, is_chunked, is_websocket),
+        &sender,
+        &live.setup.defences,
+    );
+    let ask = Ask {
+        address,
+        head: &head,
+        body,
+        is_safe: matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS),
     };
-    prepare(&connection, &live, &mut parts, &passing, is_websocket);
-    let progress = Arc::<Progress>::default();
-    let body = match incoming.is_end_stream() {
-        true => Upload::Empty,
-        false => Upload::Client(incoming, Arc::clone(&progress)),
-    };
-    let sent = connection
-        .worker
+    let worker = Arc::clone(&connection.worker);
+    // The library ends this when the client goes away.
+    let sending = worker
         .pool
-        .send(
-            &address,
-            Request::from_parts(parts, body),
-            &progress,
-            &live.setup.waits,
-        )
-        .await;
-    let (mut response, lease) = match sent {
+        .send(ask, &live.setup.waits, |_| std::task::Poll::Pending);
+    let answered = sending.await.and_then(|(mut link, length)| {
+        let is_head = parts.method == Method::HEAD;
+        let response = answered(&connection, &live, &mut link, length, is_head, &entry)
+            .map_err(Failure::Broken)?;
+        Ok((link, response))
+    });
+    let (link, response) = match answered {
         Ok(answered) => answered,
         Err(failure) => {
-            let response = failed(&connection, &live, &reading, &failure);
+            let response = failed(&connection, &live, headers, &failure);
             return serve::logged(&connection, entry, response);
         }
     };
     entry.status = response.status().as_u16();
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        let Some(upgrade) = upgrade else {
+        let (Some(upgrade), Some(site)) = (upgrade, link.into_parts()) else {
             // The site switches to what nobody asked for.
-            let response = failed(&connection, &live, &reading, &Failure::Late);
+            let failure = Failure::Broken(Fault("it switches to what nobody asked for"));
+            let response = failed(&connection, &live, headers, &failure);
             return serve::logged(&connection, entry, response);
         };
-        let from_site = hyper::upgrade::on(&mut response);
-        lease.let_go();
-        tunnel::open(
-            &connection,
-            &live,
-            upgrade,
-            from_site,
-            passing.client,
-            entry,
-        );
-        return switched(response);
+        tunnel::open(&connection, &live, upgrade, site, sender.client, entry);
+        return response.map(|()| Body::Empty);
     }
-    passed_back(&connection, &live, response, lease, entry)
+    let passing = Logged {
+        worker,
+        entry,
+        is_whole: false,
+    };
+    let body = SiteBody::new(link, address.clone(), live.setup.waits.body, passing);
+    response.map(|()| Body::Site(Box::new(body)))
 }
 
-/// The site's answer, on its way to the client.
-fn passed_back(
+/// The answer where a site has nothing behind it.
+fn nowhere() -> Response<Body> {
+    serve::plain(
+        StatusCode::MISDIRECTED_REQUEST,
+        "this listener does not pass requests on\n",
+    )
+}
+
+/// A request as it was sent. An absolute target's authority is the host (RFC 9112, 3.2.2).
+fn asked(parts: &Parts, is_chunked: bool, is_websocket: bool) -> to_site::Asked<'_> {
+    let headers = Headers::from(&parts.headers);
+    let authority = parts.uri.authority().map(|host| host.as_str().as_bytes());
+    to_site::Asked {
+        method: parts.method.as_str(),
+        target: parts
+            .uri
+            .path_and_query()
+            .map_or("/", |target| target.as_str()),
+        host: authority.or_else(|| headers.get(&HOST)).unwrap_or_default(),
+        headers,
+        is_chunked,
+        is_websocket,
+    }
+}
+
+/// The length of a body as it was announced. Which is none was found out before.
+fn length(headers: Headers<'_>) -> Option<u64> {
+    let digits = std::str::from_utf8(headers.get(&CONTENT_LENGTH)?).ok()?;
+    digits.trim().parse().ok()
+}
+
+/// The head of the site's answer, which a connection holds, as the library wants it.
+fn answered(
     connection: &Connection,
     live: &Live,
-    response: Response<Incoming>,
-    lease: Lease,
-    entry: Box<Entry>,
-) -> Response<Body> {
-    let (mut head, incoming) = response.into_parts();
-    framing::drop_connection_headers(&mut head.headers);
-    if is_html(&head.headers) {
-        keep_private(&mut head.headers);
-        if head.status == StatusCode::OK && live.setup.defences.has(Defence::PagesByAnswer) {
-            count_unforeseen(connection, &entry);
-        }
+    link: &mut Link,
+    length: usize,
+    is_head: bool,
+    entry: &Entry,
+) -> Result<Response<()>, Fault> {
+    let mut space = [std::mem::MaybeUninit::uninit(); reply::HEADERS_MAX];
+    let reply = reply::read(&link.bytes()[..length], is_head, &mut space)?;
+    let response = response(&reply, look(connection, live, &reply, entry))?;
+    let (rest, is_kept) = (reply.rest, reply.is_kept);
+    link.begin(length, rest, is_kept);
+    Ok(response)
+}
+
+fn response(reply: &Reply<'_>, is_private: bool) -> Result<Response<()>, Fault> {
+    let mut response = Response::new(());
+    *response.status_mut() =
+        StatusCode::from_u16(reply.status).map_err(|_| Fault("its status is none"))?;
+    let is_usual = response.status().canonical_reason() == Some(reply.reason);
+    if !is_usual && let Ok(reason) = ReasonPhrase::try_from(reply.reason.as_bytes()) {
+        response.extensions_mut().insert(reason);
     }
-    head.version = Version::HTTP_11;
-    let worker = Arc::clone(&connection.worker);
-    let body = SiteBody::new(incoming, lease, live.setup.waits.body, entry, worker);
-    Response::from_parts(head, Body::Site(Box::new(body)))
+    // Who switches says to what in headers of the connection.
+    let is_switch = reply.status == 101;
+    let headers = response.headers_mut();
+    let all = is_switch.then(|| reply.all().iter()).into_iter().flatten();
+    let kept = (!is_switch).then(|| reply.headers()).into_iter().flatten();
+    for header in all.chain(kept) {
+        let name = HeaderName::from_bytes(header.name.as_bytes());
+        let value = HeaderValue::from_bytes(header.value);
+        let (Ok(name), Ok(value)) = (name, value) else {
+            return Err(Fault("one of its headers is none"));
+        };
+        headers.append(name, value);
+    }
+    if is_private {
+        headers.insert(&CACHE_CONTROL, HeaderValue::from_static("private"));
+    }
+    Ok(response)
+}
+
+/// Looks at a site's answer: counts a page that nobody foresaw, and says whether it must be kept out of caches.
+pub(crate) fn look(connection: &Connection, live: &Live, reply: &Reply<'_>, entry: &Entry) -> bool {
+    let headers = Headers::Raw(reply.all());
+    if !headers.get(&CONTENT_TYPE).is_some_and(is_html) {
+        return false;
+    }
+    if reply.status == 200 && live.setup.defences.has(Defence::PagesByAnswer) {
+        count_unforeseen(connection, entry);
+    }
+    // A page that was given to one client is not for a cache before the gate, unless the site itself said so: who comes next has not
+    // been decided about.
+    !headers.has(&CACHE_CONTROL) && !headers.has(&EXPIRES)
 }
 
 /// Counts a page that did not look like one when it was asked for: a crawler may ask by POST, or for `/page/7/x.css`.
@@ -175,141 +215,31 @@ fn count_unforeseen(connection: &Connection, entry: &Entry) {
     }
 }
 
-/// Makes the head that the site gets.
-fn prepare(
+fn is_html(kind: &[u8]) -> bool {
+    let begins = |name: &[u8]| {
+        let start = kind.get(..name.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+    };
+    begins(b"text/html") || begins(b"application/xhtml+xml")
+}
+
+/// Who will read a page of ours where the site has no answer.
+fn reader(headers: Headers<'_>) -> challenge::Reader {
+    let accept = headers.get(&ACCEPT).unwrap_or_default();
+    match memchr::memmem::find(accept, b"text/html") {
+        None => challenge::Reader::Program,
+        Some(_) => {
+            let language = headers.get(&ACCEPT_LANGUAGE).unwrap_or_default();
+            challenge::Reader::Person(challenge::Language::accepted(language).unwrap_or_default())
+        }
+    }
+}
+
+/// The answer where the site has none, for a request with these headers.
+pub(crate) fn failed(
     connection: &Connection,
     live: &Live,
-    parts: &mut Parts,
-    passing: &Passing,
-    is_websocket: bool,
-) {
-    let defences = &live.setup.defences;
-    let headers = &mut parts.headers;
-    // The client's own list goes first: it must not take out what we set.
-    if defences.has(Defence::HopByHop) {
-        framing::drop_connection_headers(headers);
-    }
-    headers.remove(header::EXPECT);
-    if defences.has(Defence::SpoofedHeaders) {
-        framing::drop_spoofed(headers, passing.is_trusted);
-    }
-    framing::join_cookies(headers);
-    strip_cookies(headers);
-    let sent = headers.get(header::HOST).cloned();
-    let host = match parts.uri.authority() {
-        Some(authority) => HeaderValue::from_str(authority.as_str()).ok(),
-        None => sent,
-    };
-    if let Some(host) = host {
-        set_forwarded(headers, &host, connection, passing);
-        headers.insert(header::HOST, host);
-    }
-    if is_websocket {
-        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    }
-    if !defences.has(Defence::HopByHop) {
-        framing::drop_connection_headers(headers);
-    }
-    // The target goes on as it came, byte for byte.
-    if parts.uri.authority().is_some() {
-        let target = parts.uri.path_and_query().cloned();
-        let mut uri = hyper::http::uri::Parts::default();
-        uri.path_and_query = target;
-        parts.uri = Uri::from_parts(uri).unwrap_or_default();
-    }
-    parts.version = Version::HTTP_11;
-}
-
-/// Tells the site what only we know: who asks, by which name and how.
-fn set_forwarded(
-    headers: &mut HeaderMap,
-    host: &HeaderValue,
-    connection: &Connection,
-    passing: &Passing,
-) {
-    let client = match passing.client {
-        None => HeaderValue::from_static("127.0.0.1"),
-        Some(client) => {
-            let mut text = Vec::with_capacity(ADDRESS_MAX);
-            trust::write_address(client, &mut text);
-            match HeaderValue::from_maybe_shared(Bytes::from(text)) {
-                Ok(client) => client,
-                Err(_) => return,
-            }
-        }
-    };
-    let peer = match connection.peer {
-        crate::trust::Peer::Address(peer) => Some(peer.to_canonical()),
-        crate::trust::Peer::Unix => None,
-    };
-    // A trusted proxy's chain is continued with the proxy itself; anybody else's begins here.
-    let chain = match headers.get(&X_FORWARDED_FOR) {
-        Some(_) if passing.is_trusted => {
-            let sent = headers
-                .get_all(&X_FORWARDED_FOR)
-                .iter()
-                .map(HeaderValue::as_bytes);
-            let mut chain = sent.collect::<Vec<&[u8]>>().join(&b", "[..]);
-            if let Some(peer) = peer {
-                chain.extend_from_slice(format!(", {peer}").as_bytes());
-            }
-            HeaderValue::from_bytes(&chain).ok()
-        }
-        _ => None,
-    };
-    headers.insert(&X_FORWARDED_FOR, chain.unwrap_or_else(|| client.clone()));
-    headers.insert(&X_REAL_IP, client);
-    let scheme = if passing.is_secure { "https" } else { "http" };
-    headers.insert(&X_FORWARDED_PROTO, HeaderValue::from_static(scheme));
-    if !(passing.is_trusted && headers.contains_key(X_FORWARDED_HOST)) {
-        headers.insert(X_FORWARDED_HOST, host.clone());
-    }
-}
-
-/// Our cookies are nobody else's business.
-fn strip_cookies(headers: &mut HeaderMap) {
-    let Some(cookies) = headers.get(header::COOKIE) else {
-        return;
-    };
-    let stripped = match challenge::strip(cookies.as_bytes()) {
-        std::borrow::Cow::Borrowed(_) => return,
-        std::borrow::Cow::Owned(stripped) => stripped,
-    };
-    match HeaderValue::from_bytes(&stripped) {
-        Ok(value) if !stripped.is_empty() => drop(headers.insert(header::COOKIE, value)),
-        _ => drop(headers.remove(header::COOKIE)),
-    }
-}
-
-/// A page that was given to one client is not for a cache before the gate, unless the site itself said so: who comes next has not been
-/// decided about.
-fn keep_private(headers: &mut HeaderMap) {
-    if !headers.contains_key(header::CACHE_CONTROL) && !headers.contains_key(header::EXPIRES) {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private"));
-    }
-}
-
-fn is_html(headers: &HeaderMap) -> bool {
-    headers.get(header::CONTENT_TYPE).is_some_and(|kind| {
-        let begins = |name: &[u8]| {
-            let start = kind.as_bytes().get(..name.len());
-            start.is_some_and(|start| start.eq_ignore_ascii_case(name))
-        };
-        begins(b"text/html") || begins(b"application/xhtml+xml")
-    })
-}
-
-fn switched(response: Response<Incoming>) -> Response<Body> {
-    let (parts, _) = response.into_parts();
-    Response::from_parts(parts, Body::Empty)
-}
-
-/// The answer where the site has none.
-fn failed(
-    connection: &Connection,
-    live: &Live,
-    reading: &Reading,
+    headers: Headers<'_>,
     failure: &Failure,
 ) -> Response<Body> {
     let (what, kind) = match failure {
@@ -317,12 +247,16 @@ fn failed(
             tracing::warn!(%error, "the site cannot be reached");
             (Upstream::Unreachable, "unreachable")
         }
-        Failure::Broken(error) => {
-            tracing::warn!(%error, "the site's answer is no answer");
+        Failure::Silent(error) => {
+            tracing::warn!(%error, "the site ended the connection without an answer");
+            (Upstream::Unreachable, "broken")
+        }
+        Failure::Broken(fault) => {
+            tracing::warn!(%fault, "the site's answer is no answer");
             (Upstream::Unreachable, "broken")
         }
         Failure::Late => (Upstream::Late, "late"),
-        Failure::Client => {
+        Failure::Client | Failure::Gone => {
             return serve::plain(
                 StatusCode::BAD_REQUEST,
                 "the body of this request ended too early, or is none\n",
@@ -334,5 +268,5 @@ fn failed(
         .upstream_failures
         .get_or_create(&[("kind", kind)])
         .inc();
-    serve::page(live.pages.upstream_failed(reading.reader(), what, kind))
+    serve::page(live.pages.upstream_failed(reader(headers), what, kind))
 }

@@ -45,6 +45,7 @@ use crate::log::Outcome;
 use crate::log::Target;
 use crate::own;
 use crate::proxy;
+use crate::to_site::Sender;
 use crate::trust::Peer;
 use crate::worker::Worker;
 
@@ -182,21 +183,13 @@ async fn proxied(
         let response = contain(&connection, &live, &facts, &judged);
         return logged(&connection, entry, response);
     }
-    let client = facts.client;
-    let is_secure = facts.is_secure;
-    proxy::pass(
-        connection,
-        live,
-        request,
-        proxy::Passing {
-            site,
-            client,
-            is_secure,
-            is_trusted,
-        },
-        entry,
-    )
-    .await
+    let sender = Sender {
+        peer: connection.peer,
+        client: facts.client,
+        is_secure: facts.is_secure,
+        is_trusted,
+    };
+    proxy::pass(connection, live, request, site, sender, entry).await
 }
 
 /// What a request was, for the log.

@@ -1,6 +1,7 @@
 //! Websockets: bytes both ways, until one side ends, both are silent for too long, or the client is denied.
 
 use std::io;
+use std::io::Cursor;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -16,6 +17,8 @@ use tokio::io::AsyncWrite;
 use tokio::io::AsyncWriteExt;
 
 use crate::gate::Live;
+use crate::link::FromSite;
+use crate::link::ToSite;
 use crate::log::Entry;
 use crate::serve::Connection;
 use crate::trust;
@@ -31,7 +34,7 @@ pub(crate) fn open(
     connection: &Connection,
     live: &Arc<Live>,
     client: OnUpgrade,
-    site: OnUpgrade,
+    site: (FromSite, ToSite, Vec<u8>),
     address: Option<IpAddr>,
     mut entry: Box<Entry>,
 ) {
@@ -39,11 +42,12 @@ pub(crate) fn open(
     let worker = Arc::clone(&connection.worker);
     let wait = live.setup.waits.websocket;
     tokio::spawn(async move {
-        if let (Ok(client), Ok(site)) = (client.await, site.await) {
+        if let Ok(client) = client.await {
             let moved = AtomicU64::new(0);
-            let (client, site) = (TokioIo::new(client), TokioIo::new(site));
-            let (from_client, to_client) = tokio::io::split(client);
-            let (from_site, to_site) = tokio::io::split(site);
+            let (from_client, to_client) = tokio::io::split(TokioIo::new(client));
+            let (from_site, to_site, read) = site;
+            // What the site said at once goes before what it says next.
+            let from_site = Cursor::new(read).chain(from_site);
             tokio::select! {
                 _ = copy(from_client, to_site, &moved) => {}
                 _ = copy(from_site, to_client, &moved) => {}

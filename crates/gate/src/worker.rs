@@ -23,3 +23,19 @@ impl Worker {
         self.lines.add(entry, took, &self.gate.metrics);
     }
 }
+
+/// A request whose answer is on its way. It is written down when this is dropped, whatever has become of it.
+#[derive(Debug)]
+pub(crate) struct Logged {
+    pub(crate) worker: Arc<Worker>,
+    pub(crate) entry: Box<Entry>,
+    /// The answer has been passed on to its end.
+    pub(crate) is_whole: bool,
+}
+
+impl Drop for Logged {
+    fn drop(&mut self) {
+        self.entry.is_cut = !self.is_whole;
+        self.worker.log(&self.entry);
+    }
+}

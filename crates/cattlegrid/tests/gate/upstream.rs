@@ -90,6 +90,23 @@ fn behave(stream: &mut TcpStream, path: &str, asked: usize) -> io::Result<bool> 
             let header = "x".repeat(1024 * 1024);
             stream.write_all(format!("HTTP/1.1 200 OK\r\nX-A: {header}\r\n\r\n").as_bytes())?;
         }
+        "/lengths" => stream.write_all(
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+        )?,
+        "/both" => stream.write_all(
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        )?,
+        "/switch" => stream.write_all(
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+        )?,
+        // Some write blanks behind the size of a chunk, and what follows the last one.
+        "/padded" => {
+            let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let body = "5  \r\nhello\r\n0\r\nX-Sum: 1\r\n\r\n";
+            stream.write_all(format!("{head}{body}").as_bytes())?;
+            return Ok(true);
+        }
+        "/until-end" => stream.write_all(b"HTTP/1.0 200 OK\r\n\r\nhello")?,
         "/informs" => {
             let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(100);
             stream.write_all(hint.as_bytes())?;
@@ -146,7 +163,14 @@ fn h081_sites_that_fail() {
     let mut gate = gate_before(site, "");
     let before = gate.before();
     let victim = Victim::start(gate.address);
-    for (path, status) in [("/header", 502), ("/garbage", 502), ("/hang", 504)] {
+    for (path, status) in [
+        ("/header", 502),
+        ("/garbage", 502),
+        ("/lengths", 502),
+        ("/both", 502),
+        ("/switch", 502),
+        ("/hang", 504),
+    ] {
         let asked = Instant::now();
         let answer = get(gate.address, path, &[]);
         assert_eq!(answer.status, status, "{path}");
@@ -168,6 +192,10 @@ fn h081_sites_that_fail() {
     }
     let answer = get(gate.address, "/informs", &[]);
     assert_eq!((answer.status, answer.text()), (200, "at last".to_owned()));
+    for path in ["/padded", "/until-end"] {
+        let answer = get(gate.address, path, &[]);
+        assert_eq!((answer.status, answer.text()), (200, "hello".to_owned()));
+    }
     let cut = gate.log();
     let cut = cut.iter().filter(|line| line["cut"] == true).count();
     say(&format!("{cut} answers are written down as cut"));

@@ -1,0 +1,260 @@
+//! The head of a site's answer, and how its body ends. Where that can be read in two ways there is no answer (RFC 9112, 6.3).
+
+use std::mem::MaybeUninit;
+
+use httparse::Header;
+
+use crate::framing::is_hop_by_hop;
+use crate::framing::listed;
+use crate::head::Chunks;
+use crate::head::Piece;
+
+/// Headers of one answer.
+pub(crate) const HEADERS_MAX: usize = 128;
+/// Room to read them into.
+pub(crate) type Space<'a> = [MaybeUninit<Header<'a>>; HEADERS_MAX];
+
+/// A head that was read.
+#[derive(Debug)]
+pub(crate) struct Reply<'a> {
+    pub(crate) status: u16,
+    pub(crate) reason: &'a str,
+    headers: &'a [Header<'a>],
+    /// What follows.
+    pub(crate) rest: Rest,
+    /// The connection can be used again.
+    pub(crate) is_kept: bool,
+    /// The site names headers that end here.
+    lists: bool,
+}
+
+/// What is still to come of a body.
+#[derive(Debug, Clone)]
+pub(crate) enum Rest {
+    Bytes(u64),
+    Chunks(Chunks),
+    /// All until the site ends the connection.
+    End,
+}
+
+impl Rest {
+    /// Looks at bytes of a body; an error where they are none.
+    pub(crate) fn next(&mut self, bytes: &[u8]) -> Result<Piece, Fault> {
+        match self {
+            Rest::Bytes(left) => {
+                let length = (*left).min(bytes.len() as u64);
+                *left -= length;
+                Ok(Piece {
+                    skipped: 0,
+                    length: length as usize,
+                    is_last: *left == 0,
+                })
+            }
+            Rest::Chunks(chunks) => chunks.next(bytes).map_err(|_| Fault("no chunks")),
+            Rest::End => Ok(Piece {
+                skipped: 0,
+                length: bytes.len(),
+                is_last: false,
+            }),
+        }
+    }
+
+    /// True where nothing is to come.
+    pub(crate) fn is_nothing(&self) -> bool {
+        matches!(self, Rest::Bytes(0))
+    }
+}
+
+/// Why an answer is none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fault(pub(crate) &'static str);
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Reads a whole head that answers a request, by HEAD or not.
+pub(crate) fn read<'a>(
+    head: &'a [u8],
+    is_head: bool,
+    space: &'a mut Space<'a>,
+) -> Result<Reply<'a>, Fault> {
+    let mut response = httparse::Response::new(&mut []);
+    let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
+        &mut response,
+        head,
+        space,
+    );
+    if !matches!(parsed, Ok(httparse::Status::Complete(_))) {
+        return Err(Fault("its head is none"));
+    }
+    let (Some(status @ 100..), Some(version)) = (response.code, response.version) else {
+        return Err(Fault("its status is none"));
+    };
+    let headers: &[Header<'a>] = response.headers;
+    let mut seen = Seen::default();
+    for header in headers {
+        seen.header(header)?;
+    }
+    let is_bare = is_head || status < 200 || matches!(status, 204 | 304);
+    let is_newest = version == 1;
+    let rest = seen.rest(is_bare, is_newest)?;
+    Ok(Reply {
+        status,
+        reason: response.reason.unwrap_or_default(),
+        headers,
+        is_kept: is_newest && !seen.is_closed && !matches!(rest, Rest::End),
+        rest,
+        lists: seen.lists,
+    })
+}
+
+/// What headers say of the body and the connection.
+#[derive(Default)]
+struct Seen {
+    length: Option<u64>,
+    is_chunked: bool,
+    is_closed: bool,
+    lists: bool,
+}
+
+impl Seen {
+    fn header(&mut self, header: &Header<'_>) -> Result<(), Fault> {
+        let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+        match header.name.len() {
+            14 if is("content-length") => {
+                let digits = header.value;
+                let is_number =
+                    (1..=18).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+                if !is_number || self.length.is_some() {
+                    return Err(Fault("its length is none, or one of two"));
+                }
+                let number = |sum, digit: &u8| sum * 10 + u64::from(digit - b'0');
+                self.length = Some(digits.iter().fold(0, number));
+            }
+            17 if is("transfer-encoding") => {
+                if self.is_chunked || !header.value.eq_ignore_ascii_case(b"chunked") {
+                    return Err(Fault("its encoding is not known"));
+                }
+                self.is_chunked = true;
+            }
+            10 if is("connection") => {
+                for name in header.value.split(|byte| *byte == b',') {
+                    let name = name.trim_ascii();
+                    let is_close = name.eq_ignore_ascii_case(b"close");
+                    self.is_closed |= is_close;
+                    self.lists |= !is_close && !name.eq_ignore_ascii_case(b"keep-alive");
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn rest(&self, is_bare: bool, is_newest: bool) -> Result<Rest, Fault> {
+        match (self.is_chunked, self.length) {
+            (true, Some(_)) => Err(Fault("it has a length beside an encoding")),
+            (true, None) if !is_newest => Err(Fault("it has an encoding that HTTP/1.0 has not")),
+            _ if is_bare => Ok(Rest::Bytes(0)),
+            (true, None) => Ok(Rest::Chunks(Chunks::of_site())),
+            (false, Some(length)) => Ok(Rest::Bytes(length)),
+            (false, None) => Ok(Rest::End),
+        }
+    }
+}
+
+impl<'a> Reply<'a> {
+    /// Every header, as it was sent.
+    pub(crate) fn all(&self) -> &'a [Header<'a>] {
+        self.headers
+    }
+
+    /// The headers that are for the client.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = &'a Header<'a>> {
+        let (all, lists) = (self.headers, self.lists);
+        // A length where there can be no body is one that somebody might wait for.
+        let has_no_length = self.status == 204;
+        all.iter().filter(move |header| {
+            let is_listed = || {
+                let connection = all
+                    .iter()
+                    .filter(|header| header.name.eq_ignore_ascii_case("connection"));
+                listed(connection.map(|header| header.value), header.name)
+            };
+            let is_dropped = is_hop_by_hop(header.name)
+                || lists && is_listed()
+                || has_no_length && header.name.eq_ignore_ascii_case("content-length");
+            !is_dropped
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rest(head: &str, is_head: bool) -> Result<(String, bool), &'static str> {
+        let head = format!("HTTP/1.1 {head}\r\n\r\n");
+        let mut space = [MaybeUninit::uninit(); HEADERS_MAX];
+        let reply = read(head.as_bytes(), is_head, &mut space).map_err(|fault| fault.0)?;
+        let rest = match reply.rest {
+            Rest::Bytes(length) => format!("{length} bytes"),
+            Rest::Chunks(_) => "chunks".to_owned(),
+            Rest::End => "all".to_owned(),
+        };
+        Ok((rest, reply.is_kept))
+    }
+
+    #[test]
+    fn how_an_answer_ends() {
+        let kept = |rest: &str| Ok((rest.to_owned(), true));
+        let once = |rest: &str| Ok((rest.to_owned(), false));
+        assert_eq!(
+            rest("200 OK\r\nContent-Length: 12", false),
+            kept("12 bytes")
+        );
+        assert_eq!(rest("200 OK\r\nContent-Length: 12", true), kept("0 bytes"));
+        assert_eq!(rest("304 -\r\nContent-Length: 12", false), kept("0 bytes"));
+        assert_eq!(rest("204 -", false), kept("0 bytes"));
+        assert_eq!(
+            rest("200 OK\r\nTransfer-Encoding: Chunked", false),
+            kept("chunks")
+        );
+        assert_eq!(rest("200 OK", false), once("all"));
+        let closed = "200 OK\r\nConnection: x, Close\r\nContent-Length: 1";
+        assert_eq!(rest(closed, false), once("1 bytes"));
+    }
+
+    #[test]
+    fn answers_that_can_be_read_in_two_ways_are_none() {
+        for head in [
+            "200 OK\r\nContent-Length: 1\r\nContent-Length: 1",
+            "200 OK\r\nContent-Length: 1, 1",
+            "200 OK\r\nContent-Length: +1",
+            "200 OK\r\nContent-Length: ",
+            "200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked",
+            "200 OK\r\nTransfer-Encoding: gzip, chunked",
+            "200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+            "200 OK\r\nX : y",
+            "099 OK",
+            "20 OK",
+        ] {
+            assert!(rest(head, false).is_err(), "{head:?}");
+            // What a HEAD is answered with says no more than what a GET is.
+            assert!(rest(head, true).is_err(), "{head:?}");
+        }
+    }
+
+    #[test]
+    fn headers_of_the_connection_end_here() {
+        let head = b"HTTP/1.1 200 OK\r\nA: 1\r\nConnection: close, B\r\nb: 2\r\nKeep-Alive: 3\r\nC: 4\r\n\r\n";
+        let mut space = [MaybeUninit::uninit(); HEADERS_MAX];
+        let reply = read(head, false, &mut space).unwrap();
+        let names: Vec<&str> = reply.headers().map(|header| header.name).collect();
+        assert_eq!(names, ["A", "C"]);
+    }
+}
