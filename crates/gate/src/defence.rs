@@ -152,6 +152,12 @@ impl Defences {
         self.off == 0
     }
 
+    /// True where none was switched off.
+    #[cfg(not(debug_assertions))]
+    pub fn are_all_on(&self) -> bool {
+        true
+    }
+
     /// True where a defence is on.
     #[cfg(debug_assertions)]
     pub fn has(&self, defence: Defence) -> bool {

@@ -27,6 +27,8 @@ mod listen;
 mod log;
 mod metrics;
 mod own;
+mod passing;
+mod plain;
 mod proxy;
 mod proxy_protocol;
 mod questions;

@@ -19,6 +19,7 @@ use crate::challenge;
 use crate::challenge::Upstream;
 use crate::defence::Defence;
 use crate::framing;
+use crate::gate::Gate;
 use crate::gate::Live;
 use crate::gate::asks_for_page;
 use crate::headers::ACCEPT;
@@ -52,7 +53,7 @@ pub(crate) async fn pass(
     mut request: Request<Incoming>,
     site: usize,
     sender: Sender,
-    mut entry: Box<Entry>,
+    entry: Box<Entry>,
 ) -> Response<Body> {
     let Some(address) = &live.setup.sites[site].upstream else {
         return nowhere();
@@ -77,41 +78,33 @@ pub(crate) async fn pass(
         body,
         is_safe: matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS),
     };
-    let worker = Arc::clone(&connection.worker);
+    let mut logged = Logged::new(&connection.worker, entry);
+    let worker = &connection.worker;
     // The library ends this when the client goes away.
     let sending = worker
         .pool
         .send(ask, &live.setup.waits, |_| std::task::Poll::Pending);
     let answered = sending.await.and_then(|(mut link, length)| {
         let is_head = parts.method == Method::HEAD;
-        let response = answered(&connection, &live, &mut link, length, is_head, &entry)
-            .map_err(Failure::Broken)?;
-        Ok((link, response))
+        let answered = answered(&live, &mut link, length, is_head, &mut logged);
+        Ok((link, answered.map_err(Failure::Broken)?))
     });
     let (link, response) = match answered {
         Ok(answered) => answered,
         Err(failure) => {
-            let response = failed(&connection, &live, headers, &failure);
-            return serve::logged(&connection, entry, response);
+            let response = failed(&worker.gate, &live, headers, &failure);
+            return logged.answered(response);
         }
     };
-    entry.status = response.status().as_u16();
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let (Some(upgrade), Some(site)) = (upgrade, link.into_parts()) else {
-            // The site switches to what nobody asked for.
-            let failure = Failure::Broken(Fault("it switches to what nobody asked for"));
-            let response = failed(&connection, &live, headers, &failure);
-            return serve::logged(&connection, entry, response);
+            let failure = Failure::Broken(reply::UNASKED);
+            return logged.answered(failed(&worker.gate, &live, headers, &failure));
         };
-        tunnel::open(&connection, &live, upgrade, site, sender.client, entry);
+        tunnel::open(&connection, &live, upgrade, site, sender.client, logged);
         return response.map(|()| Body::Empty);
     }
-    let passing = Logged {
-        worker,
-        entry,
-        is_whole: false,
-    };
-    let body = SiteBody::new(link, address.clone(), live.setup.waits.body, passing);
+    let body = SiteBody::new(link, address.clone(), live.setup.waits.body, logged);
     response.map(|()| Body::Site(Box::new(body)))
 }
 
@@ -148,16 +141,17 @@ fn length(headers: Headers<'_>) -> Option<u64> {
 
 /// The head of the site's answer, which a connection holds, as the library wants it.
 fn answered(
-    connection: &Connection,
     live: &Live,
     link: &mut Link,
     length: usize,
     is_head: bool,
-    entry: &Entry,
+    logged: &mut Logged,
 ) -> Result<Response<()>, Fault> {
     let mut space = [std::mem::MaybeUninit::uninit(); reply::HEADERS_MAX];
     let reply = reply::read(&link.bytes()[..length], is_head, &mut space)?;
-    let response = response(&reply, look(connection, live, &reply, entry))?;
+    let is_private = look(&logged.worker.gate, live, &reply, &logged.entry);
+    logged.entry.status = reply.status;
+    let response = response(&reply, is_private)?;
     let (rest, is_kept) = (reply.rest, reply.is_kept);
     link.begin(length, rest, is_kept);
     Ok(response)
@@ -191,13 +185,13 @@ fn response(reply: &Reply<'_>, is_private: bool) -> Result<Response<()>, Fault> 
 }
 
 /// Looks at a site's answer: counts a page that nobody foresaw, and says whether it must be kept out of caches.
-pub(crate) fn look(connection: &Connection, live: &Live, reply: &Reply<'_>, entry: &Entry) -> bool {
+pub(crate) fn look(gate: &Gate, live: &Live, reply: &Reply<'_>, entry: &Entry) -> bool {
     let headers = Headers::Raw(reply.all());
     if !headers.get(&CONTENT_TYPE).is_some_and(is_html) {
         return false;
     }
     if reply.status == 200 && live.setup.defences.has(Defence::PagesByAnswer) {
-        count_unforeseen(connection, entry);
+        count_unforeseen(gate, entry);
     }
     // A page that was given to one client is not for a cache before the gate, unless the site itself said so: who comes next has not
     // been decided about.
@@ -205,13 +199,13 @@ pub(crate) fn look(connection: &Connection, live: &Live, reply: &Reply<'_>, entr
 }
 
 /// Counts a page that did not look like one when it was asked for: a crawler may ask by POST, or for `/page/7/x.css`.
-fn count_unforeseen(connection: &Connection, entry: &Entry) {
+fn count_unforeseen(gate: &Gate, entry: &Entry) {
     let is_foreseen = asks_for_page(entry.method.as_str(), entry.target.as_str());
     // Whom the owner lets pass is not counted at all.
     let is_owners = matches!(entry.reason, "owners_rule" | "owners_entry");
     if !is_foreseen && !is_owners {
         let source = trust::source(entry.client);
-        connection.worker.gate.count_page(source, entry.clearance);
+        gate.count_page(source, entry.clearance);
     }
 }
 
@@ -237,7 +231,7 @@ fn reader(headers: Headers<'_>) -> challenge::Reader {
 
 /// The answer where the site has none, for a request with these headers.
 pub(crate) fn failed(
-    connection: &Connection,
+    gate: &Gate,
     live: &Live,
     headers: Headers<'_>,
     failure: &Failure,
@@ -263,8 +257,7 @@ pub(crate) fn failed(
             );
         }
     };
-    let metrics = &connection.worker.gate.metrics;
-    metrics
+    gate.metrics
         .upstream_failures
         .get_or_create(&[("kind", kind)])
         .inc();

@@ -69,6 +69,9 @@ impl Rest {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fault(pub(crate) &'static str);
 
+/// An answer to another request than ours.
+pub(crate) const UNASKED: Fault = Fault("it switches to what nobody asked for");
+
 impl std::fmt::Display for Fault {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str(self.0)

@@ -47,6 +47,7 @@ use crate::own;
 use crate::proxy;
 use crate::to_site::Sender;
 use crate::trust::Peer;
+use crate::worker::Logged;
 use crate::worker::Worker;
 
 /// One connection of a client.
@@ -58,6 +59,10 @@ pub(crate) struct Connection {
     pub(crate) role: Role,
     pub(crate) upgrading: Arc<Upgrading>,
 }
+
+/// With this header a test sees what a panic does.
+#[cfg(debug_assertions)]
+pub(crate) static X_TEST_PANIC: HeaderName = HeaderName::from_static("x-test-panic");
 
 /// Seconds after which who was throttled may come again.
 const RETRY_AFTER_S: u32 = 60;
@@ -109,7 +114,7 @@ async fn answer(
 ) -> Response<Body> {
     let gate = &connection.worker.gate;
     #[cfg(debug_assertions)]
-    if request.headers().contains_key("x-test-panic") {
+    if request.headers().contains_key(&X_TEST_PANIC) {
         panic!("a test wants to see what happens");
     }
     let host = match framing::check(&request, &live.setup.defences) {
@@ -313,15 +318,10 @@ pub(crate) fn says_https(headers: Headers<'_>) -> bool {
 /// Writes down an answer that is whole.
 pub(crate) fn logged(
     connection: &Connection,
-    mut entry: Box<Entry>,
+    entry: Box<Entry>,
     response: Response<Body>,
 ) -> Response<Body> {
-    entry.status = response.status().as_u16();
-    entry.bytes = http_body::Body::size_hint(response.body())
-        .exact()
-        .unwrap_or(0);
-    connection.worker.log(&entry);
-    response
+    Logged::new(&connection.worker, entry).answered(response)
 }
 
 /// A page of ours as an answer.

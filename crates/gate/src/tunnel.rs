@@ -19,9 +19,9 @@ use tokio::io::AsyncWriteExt;
 use crate::gate::Live;
 use crate::link::FromSite;
 use crate::link::ToSite;
-use crate::log::Entry;
 use crate::serve::Connection;
 use crate::trust;
+use crate::worker::Logged;
 use crate::worker::Worker;
 
 /// How often an open websocket is looked at.
@@ -36,12 +36,13 @@ pub(crate) fn open(
     client: OnUpgrade,
     site: (FromSite, ToSite, Vec<u8>),
     address: Option<IpAddr>,
-    mut entry: Box<Entry>,
+    logged: Logged,
 ) {
     connection.upgrading.accept();
     let worker = Arc::clone(&connection.worker);
     let wait = live.setup.waits.websocket;
     tokio::spawn(async move {
+        let mut logged = logged;
         if let Ok(client) = client.await {
             let moved = AtomicU64::new(0);
             let (from_client, to_client) = tokio::io::split(TokioIo::new(client));
@@ -53,9 +54,9 @@ pub(crate) fn open(
                 _ = copy(from_site, to_client, &moved) => {}
                 () = watch(&worker, address, &moved, wait) => {}
             }
-            entry.bytes = moved.into_inner();
+            logged.entry.bytes = moved.into_inner();
         }
-        worker.log(&entry);
+        logged.is_whole = true;
     });
 }
 

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use hyper::Response;
+
+use crate::body::Body;
 use crate::gate::Gate;
 use crate::log::Entry;
 use crate::log::Lines;
@@ -31,6 +34,30 @@ pub(crate) struct Logged {
     pub(crate) entry: Box<Entry>,
     /// The answer has been passed on to its end.
     pub(crate) is_whole: bool,
+}
+
+/// The status of a request whose client did not wait for the answer, as other servers write it down.
+const NOBODY_WAITED: u16 = 499;
+
+impl Logged {
+    /// A request that is on its way to its site.
+    pub(crate) fn new(worker: &Arc<Worker>, mut entry: Box<Entry>) -> Logged {
+        entry.status = NOBODY_WAITED;
+        Logged {
+            worker: Arc::clone(worker),
+            entry,
+            is_whole: false,
+        }
+    }
+
+    /// The gate answers it, with all that it says.
+    pub(crate) fn answered(&mut self, response: Response<Body>) -> Response<Body> {
+        self.entry.status = response.status().as_u16();
+        let length = http_body::Body::size_hint(response.body()).exact();
+        self.entry.bytes = length.unwrap_or(0);
+        self.is_whole = true;
+        response
+    }
 }
 
 impl Drop for Logged {

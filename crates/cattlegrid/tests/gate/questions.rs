@@ -73,7 +73,7 @@ fn the_answers_are_those_of_the_library() {
                     .unwrap();
                 // Who speaks of the connection is answered by the library.
                 let mut asked = headers(names, &clients[1], target);
-                asked.push(("Connection", "keep-alive"));
+                asked.push(("Keep-Alive", "5"));
                 let theirs = library.get(path, &asked).unwrap();
                 assert_eq!(told(&ours), told(&theirs), "{path} {target}");
                 kinds.insert(ours.status);

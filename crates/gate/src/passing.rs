@@ -1,0 +1,282 @@
+//! Plain requests for a site: decided about, passed on as they came, and their answers passed back as they come.
+
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use cattlegrid_core::policy::Decision;
+use hyper::Method;
+use tokio::io::AsyncRead;
+use tokio::io::AsyncWrite;
+
+use crate::gate::Facts;
+use crate::gate::Live;
+use crate::link::Failure;
+use crate::link::Link;
+use crate::log::Target;
+use crate::plain;
+use crate::plain::Client;
+use crate::plain::OUT_MAX;
+use crate::plain::Plain;
+use crate::plain::Step;
+use crate::plain::header;
+use crate::proxy;
+use crate::reply;
+use crate::reply::Fault;
+use crate::reply::Rest;
+use crate::serve;
+use crate::serve::Connection;
+use crate::to_site;
+use crate::to_site::Sender;
+use crate::upload::begin_chunk;
+use crate::upstream::Ask;
+use crate::worker::Logged;
+
+/// A request that passes.
+#[derive(Debug)]
+pub(crate) struct Passing {
+    live: Arc<Live>,
+    site: usize,
+    /// As the site gets it.
+    head: Vec<u8>,
+    is_head: bool,
+    logged: Logged,
+}
+
+/// Decides about a request; `None` where the library must answer it.
+pub(crate) fn step(connection: &Connection, live: &Arc<Live>, plain: &Plain<'_>) -> Option<Step> {
+    let site = live.setup.site(&plain.host)?;
+    live.setup.sites[site].upstream.as_ref()?;
+    let is_trusted = live.setup.trust.trusts(connection.peer);
+    let headers = plain.headers;
+    let facts = Facts {
+        client: live.setup.client(connection.peer, headers),
+        host: &plain.host,
+        method: &plain.method,
+        target: plain.target,
+        headers,
+        is_secure: connection.is_tls || is_trusted && serve::says_https(headers),
+        is_counted: true,
+    };
+    if facts.path().starts_with(live.setup.prefix.as_str()) {
+        return None;
+    }
+    let target = Target::Text(plain.target.to_owned());
+    let mut entry = serve::entry(connection, live, &facts, target);
+    let judged = connection.worker.gate.judge(live, &facts);
+    serve::note(&mut entry, &judged);
+    if judged.done != Decision::Pass {
+        let response = serve::contain(connection, live, &facts, &judged);
+        return Some(Step::Answer(serve::logged(connection, entry, response)));
+    }
+    let sender = Sender {
+        peer: connection.peer,
+        client: facts.client,
+        is_secure: facts.is_secure,
+        is_trusted,
+    };
+    let asked = to_site::Asked {
+        method: plain.method.as_str(),
+        target: plain.target,
+        host: plain.sent_host,
+        headers,
+        is_chunked: false,
+        is_websocket: false,
+    };
+    Some(Step::Pass(Box::new(Passing {
+        head: to_site::head(&asked, &sender, &live.setup.defences),
+        live: Arc::clone(live),
+        site,
+        is_head: plain.method == Method::HEAD,
+        logged: Logged::new(&connection.worker, entry),
+    })))
+}
+
+/// Passes a request on, whose head of this length the client's connection holds, and the answer back. An error ends the connection: the
+/// client has gone, or must see that its answer is not whole.
+pub(crate) async fn pass<S>(
+    client: &mut Client<'_, S>,
+    mut passing: Box<Passing>,
+    length: usize,
+    is_last: bool,
+) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let live = Arc::clone(&passing.live);
+    let worker = Arc::clone(&passing.logged.worker);
+    let Some(address) = &live.setup.sites[passing.site].upstream else {
+        return Err(io::ErrorKind::NotFound.into());
+    };
+    let ask = Ask {
+        address,
+        head: &passing.head,
+        body: None,
+        is_safe: true,
+    };
+    let waits = &live.setup.waits;
+    let sending = worker
+        .pool
+        .send(ask, waits, |context| client.poll_gone(context));
+    let answered = sending.await.and_then(|(mut link, length)| {
+        let begun = passing.begin(client, &mut link, length, is_last);
+        begun.map(|()| link).map_err(Failure::Broken)
+    });
+    let mut link = match answered {
+        Ok(link) => link,
+        Err(Failure::Gone) => return Err(io::ErrorKind::ConnectionAborted.into()),
+        Err(failure) => {
+            let mut space = [MaybeUninit::uninit(); plain::HEADERS_MAX];
+            let headers = plain::headers(&client.held[..length], &mut space);
+            let response = proxy::failed(&worker.gate, &live, headers, &failure);
+            let response = passing.logged.answered(response);
+            client.answer(&response, passing.is_head, is_last, &worker.gate);
+            return Ok(());
+        }
+    };
+    pass_body(client, &mut link, waits.body, &mut passing.logged).await?;
+    worker.pool.put_back(address, link);
+    client.flush().await?;
+    passing.logged.is_whole = true;
+    Ok(())
+}
+
+impl Passing {
+    /// The head of the site's answer, as the client gets it.
+    fn begin<S>(
+        &mut self,
+        client: &mut Client<'_, S>,
+        link: &mut Link,
+        length: usize,
+        is_last: bool,
+    ) -> Result<(), Fault> {
+        let gate = &self.logged.worker.gate;
+        let mut space = [MaybeUninit::uninit(); reply::HEADERS_MAX];
+        let reply = reply::read(&link.bytes()[..length], self.is_head, &mut space)?;
+        if reply.status == 101 {
+            return Err(reply::UNASKED);
+        }
+        self.logged.entry.status = reply.status;
+        let is_private = proxy::look(gate, &self.live, &reply, &self.logged.entry);
+        let out = &mut client.out;
+        let mut digits = itoa::Buffer::new();
+        out.extend_from_slice(b"HTTP/1.1 ");
+        out.extend_from_slice(digits.format(reply.status).as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(reply.reason.as_bytes());
+        out.extend_from_slice(b"\r\n");
+        let mut has_date = false;
+        for sent in reply.headers() {
+            has_date |= sent.name.eq_ignore_ascii_case("date");
+            header(sent.name, sent.value, out);
+        }
+        if is_private {
+            header("cache-control", b"private", out);
+        }
+        if !has_date {
+            header("date", client.date.now(gate), out);
+        }
+        if !matches!(reply.rest, Rest::Bytes(_)) {
+            header("transfer-encoding", b"chunked", out);
+        }
+        if is_last {
+            header("connection", b"close", out);
+        }
+        out.extend_from_slice(b"\r\n");
+        let (rest, is_kept) = (reply.rest, reply.is_kept);
+        link.begin(length, rest, is_kept);
+        Ok(())
+    }
+}
+
+/// Passes a body back. The last of it is left to be written.
+async fn pass_body<S>(
+    client: &mut Client<'_, S>,
+    link: &mut Link,
+    wait: Duration,
+    logged: &mut Logged,
+) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let is_chunked = !matches!(link.rest, Rest::Bytes(_));
+    loop {
+        let gathered = gather(link, is_chunked, &mut client.out, logged);
+        match gathered {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(fault) => return cut(client, fault).await,
+        }
+        if client.out.len() >= OUT_MAX {
+            client.flush().await?;
+        }
+        // While nothing comes, what has gathered is written.
+        let more = poll_fn(|context| match link.poll_more(context, wait) {
+            Poll::Ready(read) => Poll::Ready(Ok(Some(read))),
+            Poll::Pending if !client.out.is_empty() => Poll::Ready(Ok(None)),
+            Poll::Pending => client
+                .poll_gone(context)
+                .map(|()| Err(io::Error::from(io::ErrorKind::ConnectionAborted))),
+        });
+        match more.await? {
+            None => client.flush().await?,
+            Some(Ok(1..)) => {}
+            Some(Ok(0)) if link.is_until_end() => {
+                client.out.extend_from_slice(LAST_CHUNK);
+                return Ok(());
+            }
+            Some(Ok(0)) => return cut(client, crate::link::CUT).await,
+            Some(Err(fault)) => return cut(client, fault).await,
+        }
+    }
+}
+
+const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+/// The client gets what there is, and then an end in the middle.
+async fn cut<S>(client: &mut Client<'_, S>, fault: Fault) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    client.flush().await?;
+    Err(io::Error::other(fault))
+}
+
+/// Gathers what a connection holds of a body, as one chunk where it goes on in chunks. True at its end.
+fn gather(
+    link: &mut Link,
+    is_chunked: bool,
+    out: &mut Vec<u8>,
+    logged: &mut Logged,
+) -> Result<bool, Fault> {
+    let begin = out.len();
+    let mut is_last = link.rest.is_nothing();
+    while !is_last && !link.bytes().is_empty() {
+        let (piece, data) = match link.next_piece() {
+            Ok(found) => found,
+            Err(fault) => {
+                // No chunk says yet how long it is.
+                out.truncate(begin);
+                return Err(fault);
+            }
+        };
+        out.extend_from_slice(data);
+        link.pass(piece.skipped + piece.length);
+        is_last = piece.is_last;
+    }
+    let length = out.len() - begin;
+    logged.entry.bytes += length as u64;
+    if is_chunked && length > 0 {
+        let mut size = Vec::with_capacity(8);
+        begin_chunk(length, &mut size);
+        out.splice(begin..begin, size);
+        out.extend_from_slice(b"\r\n");
+    }
+    if is_chunked && is_last {
+        out.extend_from_slice(LAST_CHUNK);
+    }
+    Ok(is_last)
+}

@@ -1,0 +1,422 @@
+//! Plain requests of HTTP/1.1, served without the HTTP library: nearly every request is one, and the library's tables, channels and timers
+//! would cost more than all the rest. Whatever is none, and all that follows it on its connection, is left to the library.
+
+use std::borrow::Cow;
+use std::future::Future;
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+use std::pin::Pin;
+use std::pin::pin;
+use std::task::Context;
+use std::task::Poll;
+use std::time::Duration;
+use std::time::UNIX_EPOCH;
+
+use hyper::Method;
+use hyper::Response;
+use tokio::io::AsyncRead;
+use tokio::io::AsyncWrite;
+use tokio::io::ReadBuf;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio::time::Sleep;
+use tokio::time::sleep;
+
+use crate::body::Body;
+use crate::config::Role;
+use crate::config::Waits;
+use crate::framing::is_hop_by_hop;
+use crate::gate::Gate;
+use crate::head;
+use crate::head::Follows;
+use crate::headers::CONNECTION;
+use crate::headers::EXPECT;
+use crate::headers::HOST;
+use crate::headers::Headers;
+use crate::host;
+use crate::passing;
+use crate::passing::Passing;
+use crate::questions;
+use crate::serve;
+use crate::serve::Connection;
+
+/// Bytes that are read at once.
+const READ: usize = 8 * 1024;
+/// A head that is longer is the library's, and so many bytes of the next requests wait.
+const HEAD_MAX: usize = 16 * 1024;
+/// Headers of one request; with more it is the library's.
+pub(crate) const HEADERS_MAX: usize = 64;
+/// Answers are written when so many bytes have gathered.
+pub(crate) const OUT_MAX: usize = 16 * 1024;
+
+/// A request that can be read in one way only, has no body and wants nothing of the connection.
+#[derive(Debug)]
+pub(crate) struct Plain<'a> {
+    pub(crate) method: Method,
+    pub(crate) target: &'a str,
+    /// As sent, and in its one spelling.
+    pub(crate) sent_host: &'a [u8],
+    pub(crate) host: Cow<'a, str>,
+    pub(crate) headers: Headers<'a>,
+}
+
+/// What becomes of a plain request.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// The gate answers it.
+    Answer(Response<Body>),
+    /// Its site does.
+    Pass(Box<Passing>),
+}
+
+/// Serves plain requests. `None` once the connection has ended, or else what was read and is the library's.
+pub(crate) async fn serve<S>(
+    stream: &mut S,
+    connection: &Connection,
+    waits: &Waits,
+    stop: &mut watch::Receiver<bool>,
+) -> io::Result<Option<Vec<u8>>>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let is_stopping = stop.clone();
+    let is_stopping = || *is_stopping.borrow();
+    let mut stopping = pin!(stop.wait_for(|stop| *stop));
+    let mut client = Client {
+        stream,
+        held: Vec::new(),
+        out: Vec::new(),
+        timer: pin!(sleep(waits.header)),
+        write: waits.write,
+        date: Date::default(),
+    };
+    let mut is_first = true;
+    loop {
+        let mut looked = 0;
+        // The first head is timed from the connection's beginning, others from their first byte.
+        let mut is_timed = is_first;
+        let length = loop {
+            if let Some(length) = head::end(&client.held[looked..]) {
+                break looked + length;
+            }
+            client.flush().await?;
+            if client.held.len() >= HEAD_MAX {
+                return Ok(Some(client.held));
+            }
+            let is_begun = !client.held.is_empty();
+            if !is_timed {
+                client.wait(if is_begun { waits.header } else { waits.idle });
+                is_timed = is_begun;
+            }
+            // The end of a head may be cut anywhere.
+            looked = client.held.len().saturating_sub(2);
+            let stopped = |context: &mut Context<'_>| match is_begun {
+                true => Poll::Pending,
+                false => stopping.as_mut().poll(context).map(drop),
+            };
+            if !client.read(stopped).await? {
+                return Ok(None);
+            }
+        };
+        is_first = false;
+        match step(&client.held[..length], connection) {
+            None => {
+                client.flush().await?;
+                return Ok(Some(client.held));
+            }
+            Some((step, is_head)) => {
+                let is_last = is_stopping();
+                match step {
+                    Step::Answer(response) => {
+                        client.answer(&response, is_head, is_last, &connection.worker.gate)
+                    }
+                    Step::Pass(passing) => {
+                        passing::pass(&mut client, passing, length, is_last).await?;
+                    }
+                }
+                if is_last || client.out.len() >= OUT_MAX {
+                    client.flush().await?;
+                }
+                if is_last {
+                    return Ok(None);
+                }
+                client.forget(length);
+            }
+        }
+    }
+}
+
+/// What becomes of a request, if it is a plain one, and whether it asks for a head alone. An error of our own becomes a challenge, never
+/// a pass.
+fn step(head: &[u8], connection: &Connection) -> Option<(Step, bool)> {
+    let mut space = [MaybeUninit::uninit(); HEADERS_MAX];
+    let plain = read(head, &mut space)?;
+    let gate = &connection.worker.gate;
+    let live = gate.live.load();
+    #[cfg(debug_assertions)]
+    if plain.headers.has(&serve::X_TEST_PANIC) {
+        return None;
+    }
+    let is_head = plain.method == Method::HEAD;
+    let decided = catch_unwind(AssertUnwindSafe(|| match connection.role {
+        Role::Proxy => passing::step(connection, &live, &plain),
+        Role::ForwardAuth => questions::step(connection, &live, &plain),
+        Role::Envoy => None,
+    }));
+    let step = decided.unwrap_or_else(|_| {
+        gate.metrics.panics.inc();
+        Some(Step::Answer(serve::page(live.pages.challenge_needed())))
+    });
+    step.map(|step| (step, is_head))
+}
+
+/// Reads a head that came whole, if it is a plain one.
+fn read<'a>(
+    head: &'a [u8],
+    space: &'a mut [MaybeUninit<httparse::Header<'a>>; HEADERS_MAX],
+) -> Option<Plain<'a>> {
+    let method = match head {
+        [b'G', b'E', b'T', b' ', b'/', ..] => Method::GET,
+        [b'H', b'E', b'A', b'D', b' ', b'/', ..] => Method::HEAD,
+        _ => return None,
+    };
+    // The same check as for everybody.
+    if head::check(head) != Ok(Follows::Bytes(0)) {
+        return None;
+    }
+    let mut request = httparse::Request::new(&mut []);
+    let parsed = request.parse_with_uninit_headers(head, space);
+    if !parsed.is_ok_and(|parsed| parsed.is_complete()) || request.version != Some(1) {
+        return None;
+    }
+    let target = request.path.filter(|target| is_usual(target))?;
+    let raw: &[httparse::Header<'a>] = request.headers;
+    let headers = Headers::Raw(raw);
+    let mut hosts = headers.all(&HOST);
+    let sent_host = hosts.next()?;
+    // Who wants something of the connection, or to be told to go on, is served by the library.
+    let is_plain = |header: &httparse::Header<'_>| {
+        let is_kept = || {
+            header.name.len() == CONNECTION.as_str().len()
+                && header.value.eq_ignore_ascii_case(b"keep-alive")
+        };
+        !is_hop_by_hop(header.name) || is_kept()
+    };
+    if hosts.next().is_some() || headers.has(&EXPECT) || !raw.iter().all(is_plain) {
+        return None;
+    }
+    Some(Plain {
+        method,
+        target,
+        sent_host,
+        host: host::canonical(sent_host)?,
+        headers,
+    })
+}
+
+/// True for a target of letters that nobody reads in two ways, and the library takes as they are.
+fn is_usual(target: &str) -> bool {
+    let is_usual = |byte: u8| {
+        matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b'?')
+            || matches!(
+                byte,
+                b'&' | b'='
+                    | b'%'
+                    | b'+'
+                    | b','
+                    | b';'
+                    | b':'
+                    | b'@'
+                    | b'!'
+                    | b'$'
+                    | b'\''
+                    | b'('
+                    | b')'
+                    | b'*'
+            )
+    };
+    target.bytes().all(is_usual)
+}
+
+/// The headers of a head that was read before.
+pub(crate) fn headers<'a>(
+    head: &'a [u8],
+    space: &'a mut [MaybeUninit<httparse::Header<'a>>; HEADERS_MAX],
+) -> Headers<'a> {
+    let mut request = httparse::Request::new(&mut []);
+    // What cannot be read has no headers.
+    let _ = request.parse_with_uninit_headers(head, space);
+    Headers::Raw(request.headers)
+}
+
+/// The connection of a client.
+pub(crate) struct Client<'a, S> {
+    stream: &'a mut S,
+    /// Bytes that were read: the head of the request that is served, and what follows it.
+    pub(crate) held: Vec<u8>,
+    /// Bytes that are to be written.
+    pub(crate) out: Vec<u8>,
+    timer: Pin<&'a mut Sleep>,
+    /// How long it may take until the client takes the next bytes of an answer.
+    write: Duration,
+    pub(crate) date: Date,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Client<'_, S> {
+    fn wait(&mut self, wait: Duration) {
+        self.timer.as_mut().reset(Instant::now() + wait);
+    }
+
+    /// Reads what there is.
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        // On the stack, since most connections wait for the next request.
+        let mut space = [MaybeUninit::uninit(); READ];
+        let mut space = ReadBuf::uninit(&mut space);
+        let read = Pin::new(&mut *self.stream).poll_read(context, &mut space);
+        self.held.extend_from_slice(space.filled());
+        read.map_ok(|()| space.filled().len())
+    }
+
+    /// Reads more; false where the connection has ended, or shall end.
+    async fn read(
+        &mut self,
+        mut stopped: impl FnMut(&mut Context<'_>) -> Poll<()>,
+    ) -> io::Result<bool> {
+        poll_fn(|context| {
+            if let Poll::Ready(read) = self.poll_read(context) {
+                return Poll::Ready(read.map(|length| length > 0));
+            }
+            if self.timer.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            stopped(context).map(|()| Ok(false))
+        })
+        .await
+    }
+
+    /// Ready when the client has gone away. What it sends meanwhile is held.
+    pub(crate) fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while self.held.len() < HEAD_MAX {
+            match self.poll_read(context) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(1..)) => {}
+                Poll::Ready(_) => return Poll::Ready(()),
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Writes what has gathered.
+    pub(crate) async fn flush(&mut self) -> io::Result<()> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        let (mut written, mut is_waiting) = (0, false);
+        poll_fn(|context| {
+            loop {
+                let stream = Pin::new(&mut *self.stream);
+                let polled = match written < self.out.len() {
+                    true => stream.poll_write(context, &self.out[written..]),
+                    false => stream.poll_flush(context).map_ok(|()| 0),
+                };
+                match polled {
+                    Poll::Ready(Ok(0)) if written < self.out.len() => {
+                        return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+                    }
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Ok(())),
+                    Poll::Ready(Ok(length)) => {
+                        written += length;
+                        is_waiting = false;
+                    }
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => break,
+                }
+            }
+            if !is_waiting {
+                is_waiting = true;
+                self.wait(self.write);
+            }
+            let timer = self.timer.as_mut().poll(context);
+            timer.map(|()| Err(io::ErrorKind::TimedOut.into()))
+        })
+        .await?;
+        self.out.clear();
+        // After a large answer no idle connection keeps its room.
+        self.out.shrink_to(OUT_MAX);
+        Ok(())
+    }
+
+    /// An answer of the gate's own.
+    pub(crate) fn answer(
+        &mut self,
+        response: &Response<Body>,
+        is_head: bool,
+        is_last: bool,
+        gate: &Gate,
+    ) {
+        let out = &mut self.out;
+        let status = response.status();
+        let body = match response.body() {
+            Body::Full(bytes) => &bytes[..],
+            // The gate answers with a whole text or with none.
+            _ => b"",
+        };
+        out.extend_from_slice(b"HTTP/1.1 ");
+        out.extend_from_slice(status.as_str().as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
+        out.extend_from_slice(b"\r\n");
+        for (name, value) in response.headers() {
+            header(name.as_str(), value.as_bytes(), out);
+        }
+        if is_last {
+            header("connection", b"close", out);
+        }
+        let mut digits = itoa::Buffer::new();
+        header("content-length", digits.format(body.len()).as_bytes(), out);
+        header("date", self.date.now(gate), out);
+        out.extend_from_slice(b"\r\n");
+        if !is_head {
+            out.extend_from_slice(body);
+        }
+    }
+
+    /// The first bytes that were read are done with.
+    fn forget(&mut self, length: usize) {
+        match length == self.held.len() {
+            // Nothing is kept for a connection that waits.
+            true => self.held = Vec::new(),
+            false => drop(self.held.drain(..length)),
+        }
+    }
+}
+
+/// The value of a `Date` header, which is the same for a second.
+#[derive(Debug, Default)]
+pub(crate) struct Date {
+    second: u64,
+    text: String,
+}
+
+impl Date {
+    /// The time as text.
+    pub(crate) fn now(&mut self, gate: &Gate) -> &[u8] {
+        let second = u64::from(gate.clock.now());
+        if second != self.second {
+            self.second = second;
+            self.text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second));
+        }
+        self.text.as_bytes()
+    }
+}
+
+/// Writes a header.
+pub(crate) fn header(name: &str, value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
