@@ -17,13 +17,31 @@ const HOPS_MAX: usize = 64;
 /// The proxies that are trusted.
 #[derive(Debug, Default)]
 pub struct Proxies {
-    trusted: Option<JointPrefixSet<IpNet>>,
+    trusted: Option<Trusted>,
+}
+
+/// Nearly everybody has a proxy or two: to compare them one by one costs less than a tree.
+#[derive(Debug)]
+enum Trusted {
+    Few(Vec<IpNet>),
+    Many(Box<JointPrefixSet<IpNet>>),
+}
+
+const FEW: usize = 4;
+
+impl Trusted {
+    fn has(&self, address: IpAddr) -> bool {
+        match self {
+            Trusted::Few(networks) => networks.iter().any(|network| network.contains(&address)),
+            Trusted::Many(networks) => networks.get_lpm(&IpNet::from(address)).is_some(),
+        }
+    }
 }
 
 impl Proxies {
     /// Trusts these networks or single addresses.
     pub fn new(networks: &[String]) -> Result<Proxies, String> {
-        let mut trusted = JointPrefixSet::new();
+        let mut trusted = Vec::new();
         for text in networks {
             let network = network(text)?;
             if network.prefix_len() < prefix_min(network) {
@@ -31,11 +49,14 @@ impl Proxies {
                     "{text} would trust everybody or nearly so, and a client could name any address as its own; name your proxies"
                 ));
             }
-            trusted.insert(network);
+            trusted.push(network);
         }
-        Ok(Proxies {
-            trusted: (!networks.is_empty()).then_some(trusted),
-        })
+        let trusted = match trusted.len() {
+            0 => None,
+            1..=FEW => Some(Trusted::Few(trusted)),
+            _ => Some(Trusted::Many(Box::new(trusted.into_iter().collect()))),
+        };
+        Ok(Proxies { trusted })
     }
 
     /// Who sent a request whose format has a field of forwarded addresses.
@@ -51,8 +72,7 @@ impl Proxies {
             let last = chain.rsplit(|byte| *byte == b',').next().unwrap_or(chain);
             return address(last).map_or(peer, |_| Client::Written(last.trim_ascii()));
         };
-        let is_trusted = |address: IpAddr| trusted.get_lpm(&IpNet::from(address)).is_some();
-        if !peer_address(&peer).is_some_and(is_trusted) {
+        if !peer_address(&peer).is_some_and(|address| trusted.has(address)) {
             return peer;
         }
         self.nearest_stranger(chain)
@@ -61,9 +81,8 @@ impl Proxies {
 
     /// True for a trusted proxy.
     pub fn trusts(&self, address: IpAddr) -> bool {
-        let network = IpNet::from(address.to_canonical());
         let trusted = self.trusted.as_ref();
-        trusted.is_some_and(|trusted| trusted.get_lpm(&network).is_some())
+        trusted.is_some_and(|trusted| trusted.has(address.to_canonical()))
     }
 
     /// The last address of a chain that is no trusted proxy, as written and as read; where all are, the first. What is no address was

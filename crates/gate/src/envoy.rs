@@ -30,7 +30,7 @@ use crate::forward_auth::Fault;
 use crate::forward_auth::X_DECISION;
 use crate::gate::Facts;
 use crate::gate::Live;
-use crate::headers::X_FORWARDED_PROTO;
+use crate::headers::Name;
 use crate::own;
 use crate::serve;
 use crate::serve::Connection;
@@ -233,7 +233,7 @@ fn answer(connection: &Connection, live: &Live, attributes: Attributes) -> Check
             method: &method,
             target,
             headers: (&headers).into(),
-            is_secure: match headers.contains_key(&X_FORWARDED_PROTO) {
+            is_secure: match headers.contains_key(Name::XForwardedProto.header()) {
                 true => serve::says_https((&headers).into()),
                 false => http.scheme == "https",
             },

@@ -24,7 +24,7 @@ use crate::envoy;
 use crate::gate::Facts;
 use crate::gate::Live;
 use crate::headers::Headers;
-use crate::headers::X_FORWARDED_FOR;
+use crate::headers::Name;
 use crate::host;
 use crate::log::Target;
 use crate::own;
@@ -38,8 +38,6 @@ const ENVOY: &str = "/auth/envoy";
 
 /// What was decided, for the server that asks.
 pub(crate) const X_DECISION: HeaderName = HeaderName::from_static("x-cattlegrid-decision");
-/// What was decided before, by a server that now wants the page to show.
-static X_SHOW: HeaderName = HeaderName::from_static("x-cattlegrid-show");
 
 /// The status in the log of what passed: how the site answers, its own server knows.
 const PASSED_ON: u16 = 100;
@@ -64,24 +62,23 @@ struct Names {
 
 /// A header, and how its name is spelled in messages.
 struct Named {
-    header: HeaderName,
+    header: Name,
     shown: &'static str,
 }
 
-const fn named(header: &'static str, shown: &'static str) -> Named {
-    let header = HeaderName::from_static(header);
+const fn named(header: Name, shown: &'static str) -> Named {
     Named { header, shown }
 }
 
 static FORWARDED: Names = Names {
-    uri: named("x-forwarded-uri", "X-Forwarded-Uri"),
-    method: named("x-forwarded-method", "X-Forwarded-Method"),
-    host: named("x-forwarded-host", "X-Forwarded-Host"),
+    uri: named(Name::XForwardedUri, "X-Forwarded-Uri"),
+    method: named(Name::XForwardedMethod, "X-Forwarded-Method"),
+    host: named(Name::XForwardedHost, "X-Forwarded-Host"),
 };
 static ORIGINAL: Names = Names {
-    uri: named("x-original-uri", "X-Original-URI"),
-    method: named("x-original-method", "X-Original-Method"),
-    host: named("x-original-host", "X-Original-Host"),
+    uri: named(Name::XOriginalUri, "X-Original-URI"),
+    method: named(Name::XOriginalMethod, "X-Original-Method"),
+    host: named(Name::XOriginalHost, "X-Original-Host"),
 };
 
 /// A request as the asking server tells it.
@@ -252,7 +249,7 @@ fn bare(decision: Decision) -> Response<Body> {
 
 /// A page is wanted for a request that passes.
 fn nothing_to_show(headers: Headers<'_>) -> Response<Body> {
-    let decided = headers.get(&X_SHOW);
+    let decided = headers.get(Name::XCattlegridShow);
     let has_changed = matches!(decided, Some(b"challenge" | b"block" | b"throttle"));
     if !has_changed {
         // Not we have refused it: nginx shows the page for a refusal of its own, too.
@@ -304,7 +301,7 @@ fn client(
     headers: Headers<'_>,
 ) -> Result<Option<IpAddr>, Fault> {
     // `Forwarded` is not read, since no server sets it: it would be the client's own word.
-    if !headers.has(&X_FORWARDED_FOR) && live.setup.defences.has(Defence::Missing) {
+    if !headers.has(Name::XForwardedFor) && live.setup.defences.has(Defence::Missing) {
         return Err(Fault {
             header: "X-Forwarded-For",
             what: "is missing",
@@ -360,7 +357,7 @@ fn single<'a>(headers: Headers<'a>, named: &Named) -> Result<&'a str, Fault> {
         header: named.shown,
         what,
     };
-    let mut values = headers.all(&named.header);
+    let mut values = headers.all(named.header);
     let value = values.next().ok_or(fault("is missing"))?;
     if values.next().is_some() {
         return Err(fault("was sent twice"));

@@ -203,40 +203,40 @@ pub(crate) fn lists(headers: &HeaderMap, name: &HeaderName, token: &[u8]) -> boo
 }
 
 /// True for a header of one connection (RFC 9110, 7.6.1), in any letters.
-pub(crate) fn is_hop_by_hop(name: &str) -> bool {
+pub(crate) fn is_hop_by_hop(name: &[u8]) -> bool {
     // Their lengths: most names have another.
     matches!(name.len(), 2 | 7 | 10 | 16..=18)
         && HOP_BY_HOP
             .iter()
-            .any(|hop| hop.as_str().eq_ignore_ascii_case(name))
+            .any(|hop| hop.as_str().as_bytes().eq_ignore_ascii_case(name))
 }
 
 /// True where one of these `Connection` headers lists a name.
-pub(crate) fn listed<'a>(connection: impl Iterator<Item = &'a [u8]>, name: &str) -> bool {
+pub(crate) fn listed<'a>(connection: impl Iterator<Item = &'a [u8]>, name: &[u8]) -> bool {
     // The host and what the gate itself reads are no headers of a connection, whatever a client says.
     let is_always_kept = [HOST, COOKIE, CONTENT_LENGTH]
         .iter()
-        .any(|kept| kept.as_str().eq_ignore_ascii_case(name));
+        .any(|kept| kept.as_str().as_bytes().eq_ignore_ascii_case(name));
     !is_always_kept
         && connection
             .flat_map(|value| value.split(|byte| *byte == b','))
-            .any(|listed| listed.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+            .any(|listed| listed.trim_ascii().eq_ignore_ascii_case(name))
 }
 
 /// True for a header that only the gate may set, in every spelling that a site may read as one: some take `_` for `-`, and some any
 /// sign. A length in such a spelling is one that the gate has not read.
-pub(crate) fn is_spoofed(name: &str, is_trusted: bool) -> bool {
+pub(crate) fn is_spoofed(name: &[u8], is_trusted: bool) -> bool {
     // Nearly all headers of a browser begin with none of these letters.
     let may_be = matches!(
-        name.as_bytes().first(),
+        name.first(),
         Some(b'x' | b'c' | b't' | b'f' | b'X' | b'C' | b'T' | b'F')
     );
     if !may_be {
         return false;
     }
     let is_sign = |letter: &u8| !letter.is_ascii_alphanumeric() && *letter != b'-';
-    let mut plain: SmallVec<[u8; 64]> =
-        name.bytes().map(|byte| byte.to_ascii_lowercase()).collect();
+    let mut plain = SmallVec::<[u8; 64]>::from_slice(name);
+    plain.make_ascii_lowercase();
     let has_sign = plain.iter().any(is_sign);
     for letter in plain.iter_mut().filter(|letter| is_sign(letter)) {
         *letter = b'-';

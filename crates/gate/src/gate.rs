@@ -36,9 +36,8 @@ use crate::clock::Clock;
 use crate::config::Mode;
 use crate::config::Setup;
 use crate::defence::Defence;
-use crate::headers::COOKIE;
 use crate::headers::Headers;
-use crate::headers::USER_AGENT;
+use crate::headers::Name;
 use crate::metrics::Metrics;
 use crate::rules;
 use crate::trust;
@@ -115,7 +114,7 @@ pub(crate) struct Judged {
 impl<'a> Facts<'a> {
     /// The agent: the first one sent.
     pub(crate) fn agent(&self) -> &'a [u8] {
-        self.headers.get(&USER_AGENT).unwrap_or(b"")
+        self.headers.get(Name::UserAgent).unwrap_or(b"")
     }
 
     /// The one who asks, as challenges know them.
@@ -130,7 +129,7 @@ impl<'a> Facts<'a> {
 
     /// All cookie headers.
     pub(crate) fn cookies(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        self.headers.all(&COOKIE)
+        self.headers.all(Name::Cookie)
     }
 
     /// The path without query.

@@ -5,30 +5,235 @@ use hyper::header;
 use hyper::header::HeaderName;
 use hyper::header::HeaderValue;
 
-// Statics, and no constants of the library: each use of a constant would make a name anew.
-pub(crate) static ACCEPT: HeaderName = header::ACCEPT;
-pub(crate) static ACCEPT_LANGUAGE: HeaderName = header::ACCEPT_LANGUAGE;
-pub(crate) static CACHE_CONTROL: HeaderName = header::CACHE_CONTROL;
-pub(crate) static CONNECTION: HeaderName = header::CONNECTION;
-pub(crate) static CONTENT_LENGTH: HeaderName = header::CONTENT_LENGTH;
-pub(crate) static CONTENT_TYPE: HeaderName = header::CONTENT_TYPE;
-pub(crate) static COOKIE: HeaderName = header::COOKIE;
-pub(crate) static EXPECT: HeaderName = header::EXPECT;
-pub(crate) static EXPIRES: HeaderName = header::EXPIRES;
-pub(crate) static FORWARDED: HeaderName = header::FORWARDED;
-pub(crate) static HOST: HeaderName = header::HOST;
-pub(crate) static HX_REQUEST: HeaderName = HeaderName::from_static("hx-request");
-pub(crate) static REFERER: HeaderName = header::REFERER;
-pub(crate) static SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
-pub(crate) static SEC_WEBSOCKET_KEY: HeaderName = header::SEC_WEBSOCKET_KEY;
-pub(crate) static USER_AGENT: HeaderName = header::USER_AGENT;
-/// The header that proxies append the address of their client to.
-pub(crate) static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-pub(crate) static X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-/// The header in which they say whether it came by TLS.
-pub(crate) static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-pub(crate) static X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
-pub(crate) static X_REQUESTED_WITH: HeaderName = HeaderName::from_static("x-requested-with");
+/// Headers that the gate itself looks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Name {
+    Accept,
+    AcceptLanguage,
+    Connection,
+    ContentLength,
+    Cookie,
+    Expect,
+    Forwarded,
+    Host,
+    HxRequest,
+    Referer,
+    SecFetchDest,
+    SecWebsocketKey,
+    UserAgent,
+    /// What was decided before, by a server that now wants the page to show.
+    XCattlegridShow,
+    /// The header that proxies append the address of their client to.
+    XForwardedFor,
+    XForwardedHost,
+    XForwardedMethod,
+    /// The header in which they say whether it came by TLS.
+    XForwardedProto,
+    XForwardedUri,
+    XOriginalHost,
+    XOriginalMethod,
+    XOriginalUri,
+    XRealIp,
+    XRequestedWith,
+}
+
+const NAMES: usize = 24;
+
+/// Each name, and its header.
+static HEADERS: [(Name, HeaderName); NAMES] = [
+    (Name::Accept, header::ACCEPT),
+    (Name::AcceptLanguage, header::ACCEPT_LANGUAGE),
+    (Name::Connection, header::CONNECTION),
+    (Name::ContentLength, header::CONTENT_LENGTH),
+    (Name::Cookie, header::COOKIE),
+    (Name::Expect, header::EXPECT),
+    (Name::Forwarded, header::FORWARDED),
+    (Name::Host, header::HOST),
+    (Name::HxRequest, HeaderName::from_static("hx-request")),
+    (Name::Referer, header::REFERER),
+    (
+        Name::SecFetchDest,
+        HeaderName::from_static("sec-fetch-dest"),
+    ),
+    (Name::SecWebsocketKey, header::SEC_WEBSOCKET_KEY),
+    (Name::UserAgent, header::USER_AGENT),
+    (
+        Name::XCattlegridShow,
+        HeaderName::from_static("x-cattlegrid-show"),
+    ),
+    (
+        Name::XForwardedFor,
+        HeaderName::from_static("x-forwarded-for"),
+    ),
+    (
+        Name::XForwardedHost,
+        HeaderName::from_static("x-forwarded-host"),
+    ),
+    (
+        Name::XForwardedMethod,
+        HeaderName::from_static("x-forwarded-method"),
+    ),
+    (
+        Name::XForwardedProto,
+        HeaderName::from_static("x-forwarded-proto"),
+    ),
+    (
+        Name::XForwardedUri,
+        HeaderName::from_static("x-forwarded-uri"),
+    ),
+    (
+        Name::XOriginalHost,
+        HeaderName::from_static("x-original-host"),
+    ),
+    (
+        Name::XOriginalMethod,
+        HeaderName::from_static("x-original-method"),
+    ),
+    (
+        Name::XOriginalUri,
+        HeaderName::from_static("x-original-uri"),
+    ),
+    (Name::XRealIp, HeaderName::from_static("x-real-ip")),
+    (
+        Name::XRequestedWith,
+        HeaderName::from_static("x-requested-with"),
+    ),
+];
+
+impl Name {
+    /// As the library knows it.
+    pub(crate) fn header(self) -> &'static HeaderName {
+        &HEADERS[self as usize].1
+    }
+
+    /// In small letters.
+    pub(crate) fn as_str(self) -> &'static str {
+        self.header().as_str()
+    }
+
+    /// The name that these letters spell, if it is one of these. Every header of every request is asked for.
+    fn of(letters: &[u8]) -> Option<Name> {
+        let first = letters.first()? | 0x20;
+        // Whose length and first letter are the same.
+        let alike: &[Name] = match (letters.len(), first) {
+            (4, b'h') => &[Name::Host],
+            (6, b'a') => &[Name::Accept],
+            (6, b'c') => &[Name::Cookie],
+            (6, b'e') => &[Name::Expect],
+            (7, b'r') => &[Name::Referer],
+            (9, b'f') => &[Name::Forwarded],
+            (9, b'x') => &[Name::XRealIp],
+            (10, b'c') => &[Name::Connection],
+            (10, b'h') => &[Name::HxRequest],
+            (10, b'u') => &[Name::UserAgent],
+            (14, b'c') => &[Name::ContentLength],
+            (14, b's') => &[Name::SecFetchDest],
+            (14, b'x') => &[Name::XOriginalUri],
+            (15, b'a') => &[Name::AcceptLanguage],
+            (15, b'x') => &[
+                Name::XForwardedFor,
+                Name::XOriginalHost,
+                Name::XForwardedUri,
+            ],
+            (16, b'x') => &[Name::XForwardedHost, Name::XRequestedWith],
+            (17, b's') => &[Name::SecWebsocketKey],
+            (17, b'x') => &[
+                Name::XForwardedProto,
+                Name::XOriginalMethod,
+                Name::XCattlegridShow,
+            ],
+            (18, b'x') => &[Name::XForwardedMethod],
+            _ => return None,
+        };
+        let is = |name: &&Name| spells(letters, name.as_str().as_bytes());
+        alike.iter().find(is).copied()
+    }
+}
+
+/// True where letters of a token spell a name of as many small letters and hyphens. Of all bytes of tokens only a capital becomes a small
+/// letter by this bit, and none becomes a hyphen: so eight are compared at a time.
+fn spells(letters: &[u8], name: &[u8]) -> bool {
+    const SMALL: u64 = 0x2020_2020_2020_2020;
+    let (eights, rest) = letters.as_chunks::<8>();
+    let (name_eights, name_rest) = name.as_chunks::<8>();
+    let are_alike = |(eight, name): (&[u8; 8], &[u8; 8])| {
+        u64::from_ne_bytes(*eight) | SMALL == u64::from_ne_bytes(*name)
+    };
+    eights.iter().zip(name_eights).all(are_alike)
+        && rest
+            .iter()
+            .zip(name_rest)
+            .all(|(letter, name)| letter | 0x20 == *name)
+}
+
+/// One header.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'a> {
+    /// In the letters in which it was sent.
+    pub(crate) name: &'a [u8],
+    pub(crate) value: &'a [u8],
+    /// Which of ours it is.
+    pub(crate) known: Option<Name>,
+}
+
+impl<'a> Line<'a> {
+    fn new(name: &'a [u8], value: &'a [u8]) -> Line<'a> {
+        Line {
+            name,
+            value,
+            known: Name::of(name),
+        }
+    }
+}
+
+/// The headers of one head, in their order.
+#[derive(Debug, Default)]
+pub struct Lines<'a> {
+    lines: Vec<Line<'a>>,
+    /// Behind how many lines the first of each name stands; 0 for none.
+    first: [u8; NAMES],
+    /// The names that were sent more than once.
+    repeated: u32,
+}
+
+/// More headers than this has no plain request.
+pub(crate) const LINES_MAX: usize = 64;
+
+impl<'a> Lines<'a> {
+    /// None yet, with room for as many as browsers send.
+    pub(crate) fn new() -> Lines<'a> {
+        Lines {
+            lines: Vec::with_capacity(24),
+            ..Lines::default()
+        }
+    }
+
+    /// Adds a line; false where there are too many.
+    pub(crate) fn add(&mut self, name: &'a [u8], value: &'a [u8]) -> bool {
+        let line = Line::new(name, value);
+        self.lines.push(line);
+        if let Some(name) = line.known {
+            let name = name as usize;
+            match self.first[name] {
+                0 => self.first[name] = self.lines.len() as u8,
+                _ => self.repeated |= 1 << name,
+            }
+        }
+        self.lines.len() <= LINES_MAX
+    }
+
+    /// The lines in which those of a name are.
+    fn around(&self, name: Name) -> &[Line<'a>] {
+        match self.first[name as usize] {
+            0 => &[],
+            at if self.repeated & 1 << name as usize == 0 => {
+                std::slice::from_ref(&self.lines[usize::from(at) - 1])
+            }
+            at => &self.lines[usize::from(at) - 1..],
+        }
+    }
+}
 
 /// All headers of one request.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +241,7 @@ pub enum Headers<'a> {
     /// In the library's table.
     Map(&'a HeaderMap),
     /// One by one, in their order.
-    Raw(&'a [httparse::Header<'a>]),
+    Raw(&'a Lines<'a>),
 }
 
 impl<'a> From<&'a HeaderMap> for Headers<'a> {
@@ -47,51 +252,114 @@ impl<'a> From<&'a HeaderMap> for Headers<'a> {
 
 impl<'a> Headers<'a> {
     /// The values of all headers of a name.
-    pub(crate) fn all<'n>(
+    pub(crate) fn all(self, name: Name) -> impl Iterator<Item = &'a [u8]> {
+        let (map, raw) = match self {
+            Headers::Map(map) => (Some(map.get_all(name.header())), &[][..]),
+            Headers::Raw(lines) => (None, lines.around(name)),
+        };
+        let of_raw = raw.iter().filter(move |line| line.known == Some(name));
+        map.into_iter()
+            .flat_map(|all| all.iter())
+            .map(HeaderValue::as_bytes)
+            .chain(of_raw.map(|line| line.value))
+    }
+
+    /// The same for any header.
+    pub(crate) fn all_named<'n>(
         self,
         name: &'n HeaderName,
     ) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
-        let (map, raw) = match self {
-            Headers::Map(map) => (Some(map.get_all(name)), &[][..]),
-            Headers::Raw(raw) => (None, raw),
-        };
-        let of_map = map.into_iter().flat_map(|all| all.iter());
-        let of_raw = raw.iter().filter(move |header| {
-            header.name.len() == name.as_str().len()
-                && header.name.eq_ignore_ascii_case(name.as_str())
-        });
-        of_map
-            .map(HeaderValue::as_bytes)
-            .chain(of_raw.map(|header| header.value))
+        let letters = name.as_str().as_bytes();
+        self.iter()
+            .filter(move |line| line.name.eq_ignore_ascii_case(letters))
+            .map(|line| line.value)
     }
 
-    /// All of them, by name and value.
-    pub(crate) fn iter(self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
+    /// All of them.
+    pub(crate) fn iter(self) -> impl Iterator<Item = Line<'a>> {
         let (map, raw) = match self {
             Headers::Map(map) => (Some(map), &[][..]),
-            Headers::Raw(raw) => (None, raw),
+            Headers::Raw(lines) => (None, &lines.lines[..]),
         };
-        let of_map = map.into_iter().flat_map(HeaderMap::iter);
-        of_map
-            .map(|(name, value)| (name.as_str(), value.as_bytes()))
-            .chain(raw.iter().map(|header| (header.name, header.value)))
+        map.into_iter()
+            .flat_map(HeaderMap::iter)
+            .map(|(name, value)| Line::new(name.as_str().as_bytes(), value.as_bytes()))
+            .chain(raw.iter().copied())
     }
 
     /// The value of the first header of a name.
-    pub(crate) fn get(self, name: &HeaderName) -> Option<&'a [u8]> {
-        self.all(name).next()
+    pub(crate) fn get(self, name: Name) -> Option<&'a [u8]> {
+        match self {
+            Headers::Map(map) => map.get(name.header()).map(HeaderValue::as_bytes),
+            Headers::Raw(lines) => lines.around(name).first().map(|line| line.value),
+        }
     }
 
     /// The same, to be kept.
-    pub(crate) fn value(self, name: &HeaderName) -> Option<HeaderValue> {
+    pub(crate) fn value(self, name: Name) -> Option<HeaderValue> {
         match self {
-            Headers::Map(map) => map.get(name).cloned(),
+            Headers::Map(map) => map.get(name.header()).cloned(),
             Headers::Raw(_) => HeaderValue::from_bytes(self.get(name)?).ok(),
         }
     }
 
     /// True where there is a header of a name.
-    pub(crate) fn has(self, name: &HeaderName) -> bool {
+    pub(crate) fn has(self, name: Name) -> bool {
         self.get(name).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_found_in_any_letters() {
+        for (at, (name, header)) in HEADERS.iter().enumerate() {
+            assert_eq!(*name as usize, at);
+            assert_eq!(Name::of(header.as_str().as_bytes()), Some(*name));
+            let loud = header.as_str().to_ascii_uppercase();
+            assert_eq!(Name::of(loud.as_bytes()), Some(*name));
+        }
+        assert_eq!(Name::of(b""), None);
+        // Names that differ in one byte, whichever a token may have there.
+        for (name, header) in &HEADERS {
+            for at in 0..header.as_str().len() {
+                for byte in b"!#$%&'*+-.^_`|~09azAZ" {
+                    let mut letters = header.as_str().as_bytes().to_vec();
+                    letters[at] = *byte;
+                    let is_name = letters.eq_ignore_ascii_case(header.as_str().as_bytes());
+                    assert_eq!(Name::of(&letters) == Some(*name), is_name, "{letters:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lines_are_found_as_the_library_finds_them() {
+        let sent = [
+            ("Cookie", "a"),
+            ("X-A", "1"),
+            ("COOKIE", "b"),
+            ("Host", "x"),
+            ("cookie", "c"),
+        ];
+        let (mut lines, mut map) = (Lines::default(), HeaderMap::new());
+        for (name, value) in sent {
+            assert!(lines.add(name.as_bytes(), value.as_bytes()));
+            let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+            map.append(name, HeaderValue::from_static(value));
+        }
+        let (raw, map) = (Headers::Raw(&lines), Headers::Map(&map));
+        for (name, header) in &HEADERS {
+            let all = |headers: Headers<'_>| {
+                let found = headers.all(*name).map(<[u8]>::to_vec);
+                let named = headers.all_named(header).map(<[u8]>::to_vec);
+                (found.collect::<Vec<_>>(), named.collect::<Vec<_>>())
+            };
+            assert_eq!(all(raw), all(map), "{name:?}");
+            assert_eq!(raw.get(*name), map.get(*name));
+            assert_eq!(raw.value(*name), map.value(*name));
+        }
     }
 }

@@ -14,10 +14,12 @@ use tokio::io::AsyncWrite;
 
 use crate::gate::Facts;
 use crate::gate::Live;
+use crate::head;
+use crate::headers::Headers;
+use crate::headers::Lines;
 use crate::link::Failure;
 use crate::link::Link;
 use crate::log::Target;
-use crate::plain;
 use crate::plain::Client;
 use crate::plain::OUT_MAX;
 use crate::plain::Plain;
@@ -129,9 +131,12 @@ where
         Ok(link) => link,
         Err(Failure::Gone) => return Err(io::ErrorKind::ConnectionAborted.into()),
         Err(failure) => {
-            let mut space = [MaybeUninit::uninit(); plain::HEADERS_MAX];
-            let headers = plain::headers(&client.held[..length], &mut space);
-            let response = proxy::failed(&worker.gate, &live, headers, &failure);
+            let mut lines = Lines::new();
+            let read = head::walk(&client.held[..length], |name, value| {
+                lines.add(name, value);
+            });
+            debug_assert!(read.is_ok(), "it was read before");
+            let response = proxy::failed(&worker.gate, &live, Headers::Raw(&lines), &failure);
             let response = passing.logged.answered(response);
             client.answer(&response, passing.is_head, is_last, &worker.gate);
             return Ok(());
@@ -168,15 +173,13 @@ impl Passing {
         out.push(b' ');
         out.extend_from_slice(reply.reason.as_bytes());
         out.extend_from_slice(b"\r\n");
-        let mut has_date = false;
         for sent in reply.headers() {
-            has_date |= sent.name.eq_ignore_ascii_case("date");
             header(sent.name, sent.value, out);
         }
         if is_private {
             header("cache-control", b"private", out);
         }
-        if !has_date {
+        if !reply.has_date {
             header("date", client.date.now(gate), out);
         }
         if !matches!(reply.rest, Rest::Bytes(_)) {

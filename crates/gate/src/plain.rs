@@ -32,10 +32,9 @@ use crate::framing::is_hop_by_hop;
 use crate::gate::Gate;
 use crate::head;
 use crate::head::Follows;
-use crate::headers::CONNECTION;
-use crate::headers::EXPECT;
-use crate::headers::HOST;
 use crate::headers::Headers;
+use crate::headers::Lines;
+use crate::headers::Name;
 use crate::host;
 use crate::passing;
 use crate::passing::Passing;
@@ -47,8 +46,6 @@ use crate::serve::Connection;
 const READ: usize = 8 * 1024;
 /// A head that is longer is the library's, and so many bytes of the next requests wait.
 const HEAD_MAX: usize = 16 * 1024;
-/// Headers of one request; with more it is the library's.
-pub(crate) const HEADERS_MAX: usize = 64;
 /// Answers are written when so many bytes have gathered.
 pub(crate) const OUT_MAX: usize = 16 * 1024;
 
@@ -152,12 +149,17 @@ where
 /// What becomes of a request, if it is a plain one, and whether it asks for a head alone. An error of our own becomes a challenge, never
 /// a pass.
 fn step(head: &[u8], connection: &Connection) -> Option<(Step, bool)> {
-    let mut space = [MaybeUninit::uninit(); HEADERS_MAX];
-    let plain = read(head, &mut space)?;
+    let mut lines = Lines::new();
+    let plain = read(head, &mut lines)?;
     let gate = &connection.worker.gate;
     let live = gate.live.load();
     #[cfg(debug_assertions)]
-    if plain.headers.has(&serve::X_TEST_PANIC) {
+    if plain
+        .headers
+        .all_named(&serve::X_TEST_PANIC)
+        .next()
+        .is_some()
+    {
         return None;
     }
     let is_head = plain.method == Method::HEAD;
@@ -174,82 +176,65 @@ fn step(head: &[u8], connection: &Connection) -> Option<(Step, bool)> {
 }
 
 /// Reads a head that came whole, if it is a plain one.
-fn read<'a>(
-    head: &'a [u8],
-    space: &'a mut [MaybeUninit<httparse::Header<'a>>; HEADERS_MAX],
-) -> Option<Plain<'a>> {
-    let method = match head {
-        [b'G', b'E', b'T', b' ', b'/', ..] => Method::GET,
-        [b'H', b'E', b'A', b'D', b' ', b'/', ..] => Method::HEAD,
+fn read<'a>(head: &'a [u8], lines: &'a mut Lines<'a>) -> Option<Plain<'a>> {
+    let (method, rest) = match head {
+        [b'G', b'E', b'T', b' ', rest @ ..] => (Method::GET, rest),
+        [b'H', b'E', b'A', b'D', b' ', rest @ ..] => (Method::HEAD, rest),
         _ => return None,
     };
+    let target = &rest[..memchr::memchr(b' ', rest)?];
+    let is_newest = rest[target.len()..].starts_with(b" HTTP/1.1\r\n");
+    if !is_newest || target.first() != Some(&b'/') || !target.iter().copied().all(is_usual) {
+        return None;
+    }
+    let mut is_plain = true;
     // The same check as for everybody.
-    if head::check(head) != Ok(Follows::Bytes(0)) {
-        return None;
-    }
-    let mut request = httparse::Request::new(&mut []);
-    let parsed = request.parse_with_uninit_headers(head, space);
-    if !parsed.is_ok_and(|parsed| parsed.is_complete()) || request.version != Some(1) {
-        return None;
-    }
-    let target = request.path.filter(|target| is_usual(target))?;
-    let raw: &[httparse::Header<'a>] = request.headers;
-    let headers = Headers::Raw(raw);
-    let mut hosts = headers.all(&HOST);
-    let sent_host = hosts.next()?;
-    // Who wants something of the connection, or to be told to go on, is served by the library.
-    let is_plain = |header: &httparse::Header<'_>| {
+    let follows = head::walk(head, |name, value| {
+        // Who wants something of the connection is served by the library.
         let is_kept = || {
-            header.name.len() == CONNECTION.as_str().len()
-                && header.value.eq_ignore_ascii_case(b"keep-alive")
+            name.eq_ignore_ascii_case(Name::Connection.as_str().as_bytes())
+                && value.eq_ignore_ascii_case(b"keep-alive")
         };
-        !is_hop_by_hop(header.name) || is_kept()
-    };
-    if hosts.next().is_some() || headers.has(&EXPECT) || !raw.iter().all(is_plain) {
+        is_plain &= lines.add(name, value) && (!is_hop_by_hop(name) || is_kept());
+    });
+    if follows != Ok(Follows::Bytes(0)) || !is_plain {
+        return None;
+    }
+    let headers = Headers::Raw(lines);
+    let mut hosts = headers.all(Name::Host);
+    let sent_host = hosts.next()?;
+    // So is who waits for a word.
+    if hosts.next().is_some() || headers.has(Name::Expect) {
         return None;
     }
     Some(Plain {
         method,
-        target,
+        target: std::str::from_utf8(target).ok()?,
         sent_host,
         host: host::canonical(sent_host)?,
         headers,
     })
 }
 
-/// True for a target of letters that nobody reads in two ways, and the library takes as they are.
-fn is_usual(target: &str) -> bool {
-    let is_usual = |byte: u8| {
-        matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b'?')
-            || matches!(
-                byte,
-                b'&' | b'='
-                    | b'%'
-                    | b'+'
-                    | b','
-                    | b';'
-                    | b':'
-                    | b'@'
-                    | b'!'
-                    | b'$'
-                    | b'\''
-                    | b'('
-                    | b')'
-                    | b'*'
-            )
-    };
-    target.bytes().all(is_usual)
-}
-
-/// The headers of a head that was read before.
-pub(crate) fn headers<'a>(
-    head: &'a [u8],
-    space: &'a mut [MaybeUninit<httparse::Header<'a>>; HEADERS_MAX],
-) -> Headers<'a> {
-    let mut request = httparse::Request::new(&mut []);
-    // What cannot be read has no headers.
-    let _ = request.parse_with_uninit_headers(head, space);
-    Headers::Raw(request.headers)
+/// True for a letter of a target that nobody reads in two ways, and the library takes as it is.
+fn is_usual(byte: u8) -> bool {
+    matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b'?')
+        || matches!(
+            byte,
+            b'&' | b'='
+                | b'%'
+                | b'+'
+                | b','
+                | b';'
+                | b':'
+                | b'@'
+                | b'!'
+                | b'$'
+                | b'\''
+                | b'('
+                | b')'
+                | b'*'
+        )
 }
 
 /// The connection of a client.

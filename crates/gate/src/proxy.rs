@@ -9,6 +9,7 @@ use hyper::Response;
 use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
+use hyper::header::CACHE_CONTROL;
 use hyper::header::HeaderName;
 use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
@@ -22,14 +23,8 @@ use crate::framing;
 use crate::gate::Gate;
 use crate::gate::Live;
 use crate::gate::asks_for_page;
-use crate::headers::ACCEPT;
-use crate::headers::ACCEPT_LANGUAGE;
-use crate::headers::CACHE_CONTROL;
-use crate::headers::CONTENT_LENGTH;
-use crate::headers::CONTENT_TYPE;
-use crate::headers::EXPIRES;
-use crate::headers::HOST;
 use crate::headers::Headers;
+use crate::headers::Name;
 use crate::link::Failure;
 use crate::link::Link;
 use crate::log::Entry;
@@ -126,7 +121,9 @@ fn asked(parts: &Parts, is_chunked: bool, is_websocket: bool) -> to_site::Asked<
             .uri
             .path_and_query()
             .map_or("/", |target| target.as_str()),
-        host: authority.or_else(|| headers.get(&HOST)).unwrap_or_default(),
+        host: authority
+            .or_else(|| headers.get(Name::Host))
+            .unwrap_or_default(),
         headers,
         is_chunked,
         is_websocket,
@@ -135,7 +132,7 @@ fn asked(parts: &Parts, is_chunked: bool, is_websocket: bool) -> to_site::Asked<
 
 /// The length of a body as it was announced. Which is none was found out before.
 fn length(headers: Headers<'_>) -> Option<u64> {
-    let digits = std::str::from_utf8(headers.get(&CONTENT_LENGTH)?).ok()?;
+    let digits = std::str::from_utf8(headers.get(Name::ContentLength)?).ok()?;
     digits.trim().parse().ok()
 }
 
@@ -179,15 +176,14 @@ fn response(reply: &Reply<'_>, is_private: bool) -> Result<Response<()>, Fault> 
         headers.append(name, value);
     }
     if is_private {
-        headers.insert(&CACHE_CONTROL, HeaderValue::from_static("private"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("private"));
     }
     Ok(response)
 }
 
 /// Looks at a site's answer: counts a page that nobody foresaw, and says whether it must be kept out of caches.
 pub(crate) fn look(gate: &Gate, live: &Live, reply: &Reply<'_>, entry: &Entry) -> bool {
-    let headers = Headers::Raw(reply.all());
-    if !headers.get(&CONTENT_TYPE).is_some_and(is_html) {
+    if !reply.is_html {
         return false;
     }
     if reply.status == 200 && live.setup.defences.has(Defence::PagesByAnswer) {
@@ -195,7 +191,7 @@ pub(crate) fn look(gate: &Gate, live: &Live, reply: &Reply<'_>, entry: &Entry) -
     }
     // A page that was given to one client is not for a cache before the gate, unless the site itself said so: who comes next has not
     // been decided about.
-    !headers.has(&CACHE_CONTROL) && !headers.has(&EXPIRES)
+    !reply.says_caches
 }
 
 /// Counts a page that did not look like one when it was asked for: a crawler may ask by POST, or for `/page/7/x.css`.
@@ -209,21 +205,13 @@ fn count_unforeseen(gate: &Gate, entry: &Entry) {
     }
 }
 
-fn is_html(kind: &[u8]) -> bool {
-    let begins = |name: &[u8]| {
-        let start = kind.get(..name.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(name))
-    };
-    begins(b"text/html") || begins(b"application/xhtml+xml")
-}
-
 /// Who will read a page of ours where the site has no answer.
 fn reader(headers: Headers<'_>) -> challenge::Reader {
-    let accept = headers.get(&ACCEPT).unwrap_or_default();
+    let accept = headers.get(Name::Accept).unwrap_or_default();
     match memchr::memmem::find(accept, b"text/html") {
         None => challenge::Reader::Program,
         Some(_) => {
-            let language = headers.get(&ACCEPT_LANGUAGE).unwrap_or_default();
+            let language = headers.get(Name::AcceptLanguage).unwrap_or_default();
             challenge::Reader::Person(challenge::Language::accepted(language).unwrap_or_default())
         }
     }

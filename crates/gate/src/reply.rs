@@ -24,6 +24,11 @@ pub(crate) struct Reply<'a> {
     pub(crate) rest: Rest,
     /// The connection can be used again.
     pub(crate) is_kept: bool,
+    /// It is a page.
+    pub(crate) is_html: bool,
+    /// The site itself says what caches may do with it.
+    pub(crate) says_caches: bool,
+    pub(crate) has_date: bool,
     /// The site names headers that end here.
     lists: bool,
 }
@@ -112,23 +117,33 @@ pub(crate) fn read<'a>(
         headers,
         is_kept: is_newest && !seen.is_closed && !matches!(rest, Rest::End),
         rest,
+        is_html: seen.is_html,
+        says_caches: seen.says_caches,
+        has_date: seen.has_date,
         lists: seen.lists,
     })
 }
 
-/// What headers say of the body and the connection.
+/// What headers say of the body, the connection and caches.
 #[derive(Default)]
 struct Seen {
     length: Option<u64>,
     is_chunked: bool,
     is_closed: bool,
     lists: bool,
+    is_html: bool,
+    says_caches: bool,
+    has_date: bool,
 }
 
 impl Seen {
     fn header(&mut self, header: &Header<'_>) -> Result<(), Fault> {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         match header.name.len() {
+            4 if is("date") => self.has_date = true,
+            7 if is("expires") => self.says_caches = true,
+            12 if is("content-type") => self.is_html |= is_html(header.value),
+            13 if is("cache-control") => self.says_caches = true,
             14 if is("content-length") => {
                 let digits = header.value;
                 let is_number =
@@ -170,6 +185,14 @@ impl Seen {
     }
 }
 
+fn is_html(kind: &[u8]) -> bool {
+    let begins = |name: &[u8]| {
+        let start = kind.get(..name.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+    };
+    begins(b"text/html") || begins(b"application/xhtml+xml")
+}
+
 impl<'a> Reply<'a> {
     /// Every header, as it was sent.
     pub(crate) fn all(&self) -> &'a [Header<'a>] {
@@ -186,9 +209,12 @@ impl<'a> Reply<'a> {
                 let connection = all
                     .iter()
                     .filter(|header| header.name.eq_ignore_ascii_case("connection"));
-                listed(connection.map(|header| header.value), header.name)
+                listed(
+                    connection.map(|header| header.value),
+                    header.name.as_bytes(),
+                )
             };
-            let is_dropped = is_hop_by_hop(header.name)
+            let is_dropped = is_hop_by_hop(header.name.as_bytes())
                 || lists && is_listed()
                 || has_no_length && header.name.eq_ignore_ascii_case("content-length");
             !is_dropped

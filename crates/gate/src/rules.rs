@@ -14,7 +14,7 @@ use smallvec::smallvec;
 use crate::defence::Defence;
 use crate::defence::Defences;
 use crate::headers::Headers;
-use crate::headers::USER_AGENT;
+use crate::headers::Name;
 use crate::spelling;
 
 /// A rule as the file has it. All its conditions must hold.
@@ -267,8 +267,8 @@ impl Rule {
         let Some(agent) = &self.agent else {
             return true;
         };
-        let sent = headers.all(&USER_AGENT);
-        match headers.has(&USER_AGENT) {
+        let sent = headers.all(Name::UserAgent);
+        match headers.has(Name::UserAgent) {
             true => self.holds_for_values(sent.map(|value| agent.is_match(value))),
             false => agent.is_match(b""),
         }
@@ -279,14 +279,14 @@ impl Rule {
         let Some((name, wanted)) = &self.header else {
             return true;
         };
-        let Some(first) = headers.get(name) else {
+        let Some(first) = headers.all_named(name).next() else {
             return false;
         };
         if !defences.has(Defence::EachValue) {
             return first == wanted;
         }
         let is_wanted = |value: &[u8]| value.trim_ascii().eq_ignore_ascii_case(wanted);
-        self.holds_for_values(headers.all(name).map(|value| {
+        self.holds_for_values(headers.all_named(name).map(|value| {
             let parts = value.split(|byte| *byte == b',');
             is_wanted(value) || self.holds_for_values(parts.map(is_wanted))
         }))

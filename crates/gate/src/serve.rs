@@ -30,16 +30,8 @@ use crate::gate::Facts;
 use crate::gate::Judged;
 use crate::gate::Live;
 use crate::guard::Upgrading;
-use crate::headers::ACCEPT;
-use crate::headers::ACCEPT_LANGUAGE;
-use crate::headers::HX_REQUEST;
 use crate::headers::Headers;
-use crate::headers::REFERER;
-use crate::headers::SEC_FETCH_DEST;
-use crate::headers::SEC_WEBSOCKET_KEY;
-use crate::headers::USER_AGENT;
-use crate::headers::X_FORWARDED_PROTO;
-use crate::headers::X_REQUESTED_WITH;
+use crate::headers::Name;
 use crate::log::Entry;
 use crate::log::Outcome;
 use crate::log::Target;
@@ -214,8 +206,8 @@ pub(crate) fn entry(
         method: facts.method.clone(),
         host: facts.host.to_owned(),
         target,
-        referrer: facts.headers.value(&REFERER),
-        agent: facts.headers.value(&USER_AGENT),
+        referrer: facts.headers.value(Name::Referer),
+        agent: facts.headers.value(Name::UserAgent),
         session: gate.session(live, facts),
         status: 0,
         bytes: 0,
@@ -282,24 +274,24 @@ pub(crate) fn contain(
 /// Who reads an answer: a person who loads a page, or a program.
 pub(crate) fn reader(facts: &Facts<'_>) -> Reader {
     let headers = facts.headers;
-    let is = |name: &HeaderName, value: &[u8]| headers.get(name).is_some_and(|sent| sent == value);
+    let is = |name: Name, value: &[u8]| headers.get(name).is_some_and(|sent| sent == value);
     let accepts_pages = headers
-        .all(&ACCEPT)
+        .all(Name::Accept)
         .any(|value| memchr::memmem::find(value, b"text/html").is_some());
     // Whatever it accepts, nobody can solve anything on a websocket.
-    let may_load = *facts.method == Method::GET && !headers.has(&SEC_WEBSOCKET_KEY);
+    let may_load = *facts.method == Method::GET && !headers.has(Name::SecWebsocketKey);
     let is_load = accepts_pages
         && headers
-            .get(&SEC_FETCH_DEST)
+            .get(Name::SecFetchDest)
             .is_none_or(|sent| matches!(sent, b"document" | b"iframe" | b"frame"))
-        && !is(&HX_REQUEST, b"true")
-        && !is(&X_REQUESTED_WITH, b"XMLHttpRequest");
+        && !is(Name::HxRequest, b"true")
+        && !is(Name::XRequestedWith, b"XMLHttpRequest");
     // Who sends no Accept at all still gets a page where a page was asked for: old programs that people use do that.
-    let is_bare =
-        !headers.has(&ACCEPT) && cattlegrid_core::profile::is_page(b"GET", facts.target.as_bytes());
+    let is_bare = !headers.has(Name::Accept)
+        && cattlegrid_core::profile::is_page(b"GET", facts.target.as_bytes());
     match may_load && (is_load || is_bare) {
         true => {
-            let accepted = headers.get(&ACCEPT_LANGUAGE).unwrap_or(b"");
+            let accepted = headers.get(Name::AcceptLanguage).unwrap_or(b"");
             Reader::Person(Language::accepted(accepted).unwrap_or_default())
         }
         false => Reader::Program,
@@ -311,7 +303,7 @@ pub(crate) fn says_https(headers: Headers<'_>) -> bool {
     // Of two that differ, none is picked by luck of order. Traefik writes `wss` for websockets.
     let is_https =
         |proto: &[u8]| proto.eq_ignore_ascii_case(b"https") || proto.eq_ignore_ascii_case(b"wss");
-    let mut protos = headers.all(&X_FORWARDED_PROTO).peekable();
+    let mut protos = headers.all(Name::XForwardedProto).peekable();
     protos.peek().is_some() && protos.all(is_https)
 }
 

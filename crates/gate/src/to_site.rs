@@ -4,23 +4,14 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use hyper::header::HeaderName;
-
 use crate::challenge;
 use crate::defence::Defence;
 use crate::defence::Defences;
 use crate::framing::is_hop_by_hop;
 use crate::framing::is_spoofed;
 use crate::framing::listed;
-use crate::headers::CONNECTION;
-use crate::headers::COOKIE;
-use crate::headers::EXPECT;
-use crate::headers::HOST;
 use crate::headers::Headers;
-use crate::headers::X_FORWARDED_FOR;
-use crate::headers::X_FORWARDED_HOST;
-use crate::headers::X_FORWARDED_PROTO;
-use crate::headers::X_REAL_IP;
+use crate::headers::Name;
 use crate::trust;
 use crate::trust::Peer;
 
@@ -62,7 +53,7 @@ pub(crate) fn head(asked: &Asked<'_>, sender: &Sender, defences: &Defences) -> V
     head.out.push(b' ');
     head.out.extend_from_slice(asked.target.as_bytes());
     head.out.extend_from_slice(b" HTTP/1.1\r\n");
-    head.line(HOST.as_str(), &[asked.host]);
+    head.line(b"host", asked.host);
     head.of_client(asked.headers, sender, defences);
     head.of_ours(asked, sender);
     head.out.extend_from_slice(b"\r\n");
@@ -76,52 +67,60 @@ struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// A header, its value in parts.
-    fn line(&mut self, name: &str, value: &[&[u8]]) {
-        self.out.extend_from_slice(name.as_bytes());
+    fn line(&mut self, name: &[u8], value: &[u8]) {
+        self.out.extend_from_slice(name);
         self.out.extend_from_slice(b": ");
-        for part in value {
-            self.out.extend_from_slice(part);
-        }
+        self.out.extend_from_slice(value);
         self.out.extend_from_slice(b"\r\n");
     }
 
     /// What the client sent and the site may see.
     fn of_client(&mut self, headers: Headers<'_>, sender: &Sender, defences: &Defences) {
         let lists = headers
-            .all(&CONNECTION)
+            .all(Name::Connection)
             .any(|value| !value.eq_ignore_ascii_case(b"keep-alive"));
         let drops_spoofed = defences.has(Defence::SpoofedHeaders);
         let mut has_cookies = false;
-        for (name, value) in headers.iter() {
-            let is_dropped = is_hop_by_hop(name)
-                || is_written_by_us(name, sender.is_trusted)
-                || drops_spoofed && is_spoofed(name, sender.is_trusted)
-                || lists && listed(headers.all(&CONNECTION), name);
-            if is_dropped {
-                continue;
-            }
-            if name.eq_ignore_ascii_case(COOKIE.as_str()) {
-                if !has_cookies {
-                    self.cookies(name, headers);
+        for line in headers.iter() {
+            let is_dropped = match line.known {
+                Some(
+                    Name::Host
+                    | Name::Connection
+                    | Name::Expect
+                    | Name::XRealIp
+                    | Name::XForwardedFor
+                    | Name::XForwardedProto,
+                ) => true,
+                Some(Name::XForwardedHost) => !sender.is_trusted,
+                Some(Name::Cookie) => std::mem::replace(&mut has_cookies, true),
+                // What every browser sends.
+                Some(Name::Accept | Name::AcceptLanguage | Name::UserAgent | Name::Referer) => {
+                    lists && listed(headers.all(Name::Connection), line.name)
                 }
-                has_cookies = true;
-                continue;
+                _ => {
+                    is_hop_by_hop(line.name)
+                        || drops_spoofed && is_spoofed(line.name, sender.is_trusted)
+                        || lists && listed(headers.all(Name::Connection), line.name)
+                }
+            };
+            match (is_dropped, line.known) {
+                (true, _) => {}
+                (false, Some(Name::Cookie)) => self.cookies(line.name, headers),
+                (false, _) => self.line(line.name, line.value),
             }
-            self.line(name, &[value]);
         }
     }
 
     /// All cookies but ours, which are nobody else's business. HTTP/2 sends them in crumbs: HTTP/1.1 has one cookie header.
-    fn cookies(&mut self, name: &str, headers: Headers<'_>) {
-        let mut all = headers.all(&COOKIE);
+    fn cookies(&mut self, name: &[u8], headers: Headers<'_>) {
+        let mut all = headers.all(Name::Cookie);
         let first = all.next().unwrap_or_default();
         let joined = all.fold(Cow::Borrowed(first), |joined, crumb| {
             Cow::Owned([&joined[..], &b"; "[..], crumb].concat())
         });
         let rest = challenge::strip(&joined);
         if !rest.is_empty() {
-            self.line(name, &[&rest]);
+            self.line(name, &rest);
         }
     }
 
@@ -135,54 +134,40 @@ impl Head<'_> {
         }
         // A trusted proxy's chain is continued with the proxy itself; anybody else's begins here.
         match chain(headers, sender) {
-            Some(chain) => self.ours(&X_FORWARDED_FOR, &chain),
-            None => self.ours(&X_FORWARDED_FOR, &client),
+            Some(chain) => self.ours(Name::XForwardedFor, &chain),
+            None => self.ours(Name::XForwardedFor, &client),
         }
-        self.ours(&X_REAL_IP, &client);
+        self.ours(Name::XRealIp, &client);
         let scheme: &[u8] = if sender.is_secure { b"https" } else { b"http" };
-        self.ours(&X_FORWARDED_PROTO, scheme);
-        if !(sender.is_trusted && headers.has(&X_FORWARDED_HOST)) {
-            self.ours(&X_FORWARDED_HOST, asked.host);
+        self.ours(Name::XForwardedProto, scheme);
+        if !(sender.is_trusted && headers.has(Name::XForwardedHost)) {
+            self.ours(Name::XForwardedHost, asked.host);
         }
         if asked.is_websocket {
-            self.line("connection", &[b"upgrade"]);
-            self.line("upgrade", &[b"websocket"]);
+            self.line(b"connection", b"upgrade");
+            self.line(b"upgrade", b"websocket");
         }
         if asked.is_chunked {
-            self.line("transfer-encoding", &[b"chunked"]);
+            self.line(b"transfer-encoding", b"chunked");
         }
     }
 
-    fn ours(&mut self, name: &HeaderName, value: &[u8]) {
+    fn ours(&mut self, name: Name, value: &[u8]) {
         let is_dropped = self
             .dropped
-            .is_some_and(|headers| listed(headers.all(&CONNECTION), name.as_str()));
+            .is_some_and(|headers| listed(headers.all(Name::Connection), name.as_str().as_bytes()));
         if !is_dropped {
-            self.line(name.as_str(), &[value]);
+            self.line(name.as_str().as_bytes(), value);
         }
-    }
-}
-
-/// True for what we say in every request, whatever the client said.
-fn is_written_by_us(name: &str, is_trusted: bool) -> bool {
-    let is = |ours: &HeaderName| name.eq_ignore_ascii_case(ours.as_str());
-    match name.len() {
-        4 => is(&HOST),
-        6 => is(&EXPECT),
-        9 => is(&X_REAL_IP),
-        15 => is(&X_FORWARDED_FOR),
-        16 => !is_trusted && is(&X_FORWARDED_HOST),
-        17 => is(&X_FORWARDED_PROTO),
-        _ => false,
     }
 }
 
 /// The chain of a trusted proxy with its own address.
 fn chain(headers: Headers<'_>, sender: &Sender) -> Option<Vec<u8>> {
-    if !sender.is_trusted || !headers.has(&X_FORWARDED_FOR) {
+    if !sender.is_trusted || !headers.has(Name::XForwardedFor) {
         return None;
     }
-    let sent: Vec<&[u8]> = headers.all(&X_FORWARDED_FOR).collect();
+    let sent: Vec<&[u8]> = headers.all(Name::XForwardedFor).collect();
     let mut chain = sent.join(&b", "[..]);
     if let Peer::Address(peer) = sender.peer {
         chain.extend_from_slice(b", ");

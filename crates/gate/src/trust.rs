@@ -6,9 +6,8 @@ use std::net::IpAddr;
 use cattlegrid_core::proxies::Proxies;
 use cattlegrid_core::request::Source;
 
-use crate::headers::FORWARDED;
 use crate::headers::Headers;
-use crate::headers::X_FORWARDED_FOR;
+use crate::headers::Name;
 
 /// Bytes of a chain of addresses that are read, from its end: no honest one is longer.
 const CHAIN_MAX: usize = 4096;
@@ -104,14 +103,14 @@ impl Trust {
 /// The chain of addresses that proxies wrote, as one list; `X-Forwarded-For` before `Forwarded`.
 fn chain(headers: Headers<'_>) -> Option<Vec<u8>> {
     let mut chain: Vec<u8> = Vec::new();
-    for value in headers.all(&X_FORWARDED_FOR) {
+    for value in headers.all(Name::XForwardedFor) {
         if !chain.is_empty() {
             chain.push(b',');
         }
         chain.extend_from_slice(value);
     }
     if chain.is_empty() {
-        for value in headers.all(&FORWARDED) {
+        for value in headers.all(Name::Forwarded) {
             for element in value.split(|byte| *byte == b',') {
                 if let Some(client) = forwarded_for(element) {
                     if !chain.is_empty() {
@@ -148,8 +147,7 @@ fn forwarded_for(element: &[u8]) -> Option<&[u8]> {
 /// Whoever the headers name, for tests that want to see what a trusting gate would do.
 #[cfg(debug_assertions)]
 pub(crate) fn believing(headers: Headers<'_>) -> Option<IpAddr> {
-    let chain =
-        chain(headers).or_else(|| headers.get(&crate::headers::X_REAL_IP).map(<[u8]>::to_vec))?;
+    let chain = chain(headers).or_else(|| headers.get(Name::XRealIp).map(<[u8]>::to_vec))?;
     let first = chain.split(|byte| *byte == b',').next()?;
     std::str::from_utf8(first.trim_ascii()).ok()?.parse().ok()
 }

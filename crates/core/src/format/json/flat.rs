@@ -10,12 +10,20 @@ const DIGITS_MAX: usize = 15;
 
 /// Reads a line; `None` where that is not for us to do. What was found until then is void.
 pub(super) fn read<'a>(root: &Node, line: &'a str, found: &mut Found<'a>) -> Option<()> {
-    let mut rest = line.as_bytes().strip_prefix(b"{")?;
+    let bytes = line.as_bytes();
+    // Nothing below a blank may stand in JSON text. Without a way out in the middle many bytes are looked at together.
+    let has_control = bytes
+        .iter()
+        .fold(false, |found, byte| found | (*byte < b' '));
+    if has_control || memchr::memchr(b'\\', bytes).is_some() {
+        return None;
+    }
+    let mut rest = bytes.strip_prefix(b"{")?;
     let mut expected = 0;
     loop {
-        let (key, after) = text(rest)?;
-        let (value, after) = value(after.strip_prefix(b":")?)?;
-        if let Some(node) = find(root, key, &mut expected) {
+        let (node, after) = member(root, rest, &mut expected)?;
+        let (value, after) = value(after)?;
+        if let Some(node) = node {
             found.put(node, value);
         }
         rest = match after {
@@ -26,29 +34,39 @@ pub(super) fn read<'a>(root: &Node, line: &'a str, found: &mut Found<'a>) -> Opt
     }
 }
 
-/// The node of a key. The lines of a log have their keys in one order: the next is where the last one was not.
-fn find<'n>(root: &'n Node, key: &[u8], expected: &mut usize) -> Option<&'n Node> {
-    let next = root.children.get(*expected);
-    if !root.has_patterns && next.is_some_and(|next| next.key.as_bytes() == key) {
+/// The node of a key, and what follows the key. The lines of a log have their keys in one order: the next is where the last one was not.
+fn member<'n, 'a>(
+    root: &'n Node,
+    bytes: &'a [u8],
+    expected: &mut usize,
+) -> Option<(Option<&'n Node>, &'a [u8])> {
+    if !root.has_patterns
+        && let Some(next) = root.children.get(*expected)
+        && let Some(after) = behind_key(bytes, next.key.as_bytes())
+    {
         *expected += 1;
-        return next;
+        return Some((Some(next), after));
     }
-    let at = root.position(key)?;
+    let (key, after) = text(bytes)?;
+    let after = after.strip_prefix(b":")?;
+    let Some(at) = root.position(key) else {
+        return Some((None, after));
+    };
     *expected = at + 1;
-    root.children.get(at)
+    Some((root.children.get(at), after))
+}
+
+/// What follows a key, where it is this one.
+fn behind_key<'a>(bytes: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
+    let bytes = bytes.strip_prefix(b"\"")?;
+    bytes.strip_prefix(key)?.strip_prefix(b"\":")
 }
 
 /// A text in quotes, and what follows it.
 fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let bytes = bytes.strip_prefix(b"\"")?;
-    let end = memchr::memchr2(b'"', b'\\', bytes)?;
-    let (text, rest) = bytes.split_at(end);
-    let rest = rest.strip_prefix(b"\"")?;
-    // Nothing below a blank may stand in JSON text. Without a way out in the middle many bytes are looked at together.
-    let has_control = text
-        .iter()
-        .fold(false, |found, byte| found | (*byte < b' '));
-    (!has_control).then_some((text, rest))
+    let end = memchr::memchr(b'"', bytes)?;
+    Some((&bytes[..end], &bytes[end + 1..]))
 }
 
 /// A text, a number or a word, and what follows it.
