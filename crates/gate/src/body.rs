@@ -6,6 +6,7 @@ use std::task::Context;
 use std::task::Poll;
 use std::task::ready;
 use std::time::Duration;
+use std::time::Instant;
 
 use http_body::Frame;
 use http_body::SizeHint;
@@ -83,7 +84,10 @@ impl SiteBody {
     fn end(&mut self) {
         self.passing.is_whole = true;
         if let Some(link) = self.link.take() {
-            self.passing.worker.pool.put_back(&self.address, link);
+            self.passing
+                .worker
+                .pool
+                .put_back(&self.address, link, Instant::now());
         }
     }
 

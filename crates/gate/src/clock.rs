@@ -87,7 +87,12 @@ impl Clock {
 
     /// Seconds since 1970, as policies count them.
     pub(crate) fn now(&self) -> u32 {
-        u32::try_from(self.now_ms() / 1000).unwrap_or(u32::MAX)
+        self.at(Instant::now())
+    }
+
+    /// The same at a moment.
+    pub(crate) fn at(&self, moment: Instant) -> u32 {
+        u32::try_from(self.ms_at(moment) / 1000).unwrap_or(u32::MAX)
     }
 
     /// Looks at the wall clock, once a second. A small difference is taken over at once, a step once it has lasted a minute.

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Instant;
 
 use cattlegrid_core::policy::Decision;
 use hyper::HeaderMap;
@@ -228,6 +229,7 @@ fn answer(connection: &Connection, live: &Live, attributes: Attributes) -> Check
     let headers = headers(&http);
     let decided = told(&http).and_then(|(method, host, target)| {
         let facts = Facts {
+            started: Instant::now(),
             client: client(live, source, &headers)?,
             host: &host,
             method: &method,
@@ -247,8 +249,8 @@ fn answer(connection: &Connection, live: &Live, attributes: Attributes) -> Check
         ))
     });
     match decided {
-        Ok(response) if response.status() == StatusCode::OK => passed(&headers),
-        Ok(response) => denied(response),
+        Ok(answer) if answer.response.status() == StatusCode::OK => passed(&headers),
+        Ok(answer) => denied(answer.into_response()),
         Err(fault) => denied(forward_auth::refuse(connection, fault)),
     }
 }

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::time::Instant;
 
 use cattlegrid_core::policy::Decision;
 use hyper::Method;
@@ -26,10 +27,10 @@ use crate::gate::Live;
 use crate::headers::Headers;
 use crate::headers::Name;
 use crate::host;
-use crate::log::Target;
 use crate::own;
 use crate::serve;
 use crate::serve::Connection;
+use crate::worker::Logged;
 
 /// All questions lie below it.
 pub(crate) const QUESTIONS: &str = "/auth";
@@ -37,7 +38,7 @@ pub(crate) const QUESTIONS: &str = "/auth";
 const ENVOY: &str = "/auth/envoy";
 
 /// What was decided, for the server that asks.
-pub(crate) const X_DECISION: HeaderName = HeaderName::from_static("x-cattlegrid-decision");
+pub(crate) static X_DECISION: HeaderName = HeaderName::from_static("x-cattlegrid-decision");
 
 /// The status in the log of what passed: how the site answers, its own server knows.
 const PASSED_ON: u16 = 100;
@@ -88,6 +89,34 @@ struct Told<'a> {
     target: &'a str,
 }
 
+/// The answer to a question, and what was decided, if anything could be.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) response: Response<Body>,
+    pub(crate) decision: Option<Decision>,
+}
+
+impl From<Response<Body>> for Answer {
+    fn from(response: Response<Body>) -> Answer {
+        Answer {
+            response,
+            decision: None,
+        }
+    }
+}
+
+impl Answer {
+    /// With the decision in its header.
+    pub(crate) fn into_response(self) -> Response<Body> {
+        let mut response = self.response;
+        if let Some(decision) = self.decision {
+            let name = HeaderValue::from_static(decision.name());
+            response.headers_mut().insert(&X_DECISION, name);
+        }
+        response
+    }
+}
+
 /// What makes a question one that cannot be answered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fault {
@@ -126,15 +155,16 @@ pub(crate) async fn answer(
         return envoy::check(connection, live, request).await;
     }
     let headers = Headers::from(request.headers());
-    if let Some(response) = by_headers(connection, live, path, headers) {
-        return response;
+    let started = Instant::now();
+    if let Some(answer) = by_headers(connection, live, path, headers, started) {
+        return answer.into_response();
     }
     // Where no Envoy asks, a server may pass on what begins like its question but leads to the prefix in another spelling.
     let told = match connection.role {
         Role::Envoy => told_by_path(&request, &host),
         _ => Err(NO_QUESTION),
     };
-    told_and_decided(connection, live, headers, told, Dialect::Whole)
+    told_and_decided(connection, live, headers, told, Dialect::Whole, started).into_response()
 }
 
 /// The answer to a question in headers; `None` where the path is none of theirs.
@@ -143,7 +173,8 @@ pub(crate) fn by_headers(
     live: &Live,
     path: &str,
     headers: Headers<'_>,
-) -> Option<Response<Body>> {
+    started: Instant,
+) -> Option<Answer> {
     let (names, dialect) = match path {
         "/auth" => (&FORWARDED, Dialect::Whole),
         "/auth/nginx" => (&ORIGINAL, Dialect::Bare),
@@ -151,7 +182,9 @@ pub(crate) fn by_headers(
         _ => return None,
     };
     let told = told_by_headers(headers, names, live);
-    Some(told_and_decided(connection, live, headers, told, dialect))
+    Some(told_and_decided(
+        connection, live, headers, told, dialect, started,
+    ))
 }
 
 fn told_and_decided(
@@ -160,9 +193,11 @@ fn told_and_decided(
     headers: Headers<'_>,
     told: Result<Told<'_>, Fault>,
     dialect: Dialect,
-) -> Response<Body> {
+    started: Instant,
+) -> Answer {
     let decided = told.and_then(|told| {
         let facts = Facts {
+            started,
             client: client(connection, live, headers)?,
             host: &told.host,
             method: &told.method,
@@ -173,7 +208,7 @@ fn told_and_decided(
         };
         Ok(decide(connection, live, &facts, dialect))
     });
-    decided.unwrap_or_else(|fault| refuse(connection, fault))
+    decided.unwrap_or_else(|fault| refuse(connection, fault).into())
 }
 
 /// Decides about a request that was told, and writes it down.
@@ -182,12 +217,16 @@ pub(crate) fn decide(
     live: &Live,
     facts: &Facts<'_>,
     dialect: Dialect,
-) -> Response<Body> {
+) -> Answer {
+    let decided = |response, decision| Answer {
+        response,
+        decision: Some(decision),
+    };
     // Nobody could solve a challenge if its parts were kept from him. Only what the gate itself answers passes so: the site's server
     // may find another page behind a path that merely begins alike, like `/.cattlegrid/../page`.
     let own = facts.path().strip_prefix(live.setup.prefix.as_str());
     if own.is_some_and(own::has) {
-        return with_decision(Response::new(Body::Empty), Decision::Pass);
+        return decided(Response::new(Body::Empty), Decision::Pass);
     }
     let judged = connection.worker.gate.judge(live, facts);
     let response = match (judged.done, dialect) {
@@ -197,8 +236,8 @@ pub(crate) fn decide(
         _ => serve::contain(connection, live, facts, &judged),
     };
     if dialect != Dialect::Shown {
-        let target = Target::Text(facts.target.to_owned());
-        let mut entry = serve::entry(connection, live, facts, target);
+        let mut entry = serve::entry(connection, live, facts);
+        entry.answered(&response);
         serve::note(&mut entry, &judged);
         entry.status = match (judged.done, dialect) {
             (Decision::Pass, _) => PASSED_ON,
@@ -207,12 +246,10 @@ pub(crate) fn decide(
             (_, Dialect::Bare) => 403,
             _ => response.status().as_u16(),
         };
-        entry.bytes = http_body::Body::size_hint(response.body())
-            .exact()
-            .unwrap_or(0);
-        connection.worker.log(&entry);
+        let worker = &connection.worker;
+        worker.log(&entry, &facts.texts(), Instant::now());
     }
-    with_decision(response, judged.done)
+    decided(response, judged.done)
 }
 
 /// The answer to a question that cannot be answered: the request does not pass.
@@ -229,12 +266,6 @@ pub(crate) fn refuse(connection: &Connection, fault: Fault) -> Response<Body> {
 fn count_refused(connection: &Connection, reason: &'static str) {
     let metrics = &connection.worker.gate.metrics;
     metrics.refused.get_or_create(&[("reason", reason)]).inc();
-}
-
-fn with_decision(mut response: Response<Body>, decision: Decision) -> Response<Body> {
-    let name = HeaderValue::from_static(decision.name());
-    response.headers_mut().insert(X_DECISION, name);
-    response
 }
 
 /// All that nginx looks at.
@@ -277,6 +308,7 @@ async fn own_page(
         Err(fault) => return refuse(connection, fault),
     };
     let facts = Facts {
+        started: Instant::now(),
         client,
         host,
         method: request.method(),
@@ -285,13 +317,14 @@ async fn own_page(
         is_secure: serve::says_https(headers),
         is_counted: false,
     };
-    let entry = serve::entry(connection, live, &facts, Target::Uri(request.uri().clone()));
+    let entry = serve::entry(connection, live, &facts);
+    let logged = Logged::new(&connection.worker, entry, &facts.texts());
     let asking = own::Asking {
         host,
         client,
         is_secure: facts.is_secure,
     };
-    own::answer(connection, live, request, asking, name, entry).await
+    own::answer(connection, live, request, asking, name, logged).await
 }
 
 /// The client, whom the asking server must name: its own address would make all its visitors one.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::SyncSender;
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use cattlegrid_core::format::session;
@@ -38,6 +39,7 @@ use crate::config::Setup;
 use crate::defence::Defence;
 use crate::headers::Headers;
 use crate::headers::Name;
+use crate::log::Texts;
 use crate::metrics::Metrics;
 use crate::rules;
 use crate::trust;
@@ -91,6 +93,8 @@ impl std::fmt::Debug for Gate {
 /// Facts of one request, however it came.
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
+    /// When it was read.
+    pub(crate) started: Instant,
     pub(crate) client: Option<IpAddr>,
     pub(crate) host: &'a str,
     pub(crate) method: &'a Method,
@@ -124,6 +128,16 @@ impl<'a> Facts<'a> {
             agent: self.agent(),
             site: self.host,
             is_secure: self.is_secure,
+        }
+    }
+
+    /// What goes into the log as it was said.
+    pub(crate) fn texts(&self) -> Texts<'a> {
+        Texts {
+            host: self.host,
+            target: self.target,
+            referrer: self.headers.get(Name::Referer).unwrap_or_default(),
+            agent: self.agent(),
         }
     }
 
@@ -187,7 +201,7 @@ impl Gate {
             headers: facts.headers,
             source: visitor.source,
         };
-        let time = self.clock.now();
+        let time = self.clock.at(facts.started);
         let clearance = self
             .challenger
             .find(facts.cookies(), &visitor, u64::from(time));

@@ -11,6 +11,7 @@ mod body;
 pub mod challenge;
 mod clock;
 mod config;
+mod deadline;
 mod defence;
 mod envoy;
 mod forward_auth;

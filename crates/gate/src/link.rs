@@ -10,14 +10,14 @@ use std::task::Poll;
 use std::task::Waker;
 use std::task::ready;
 use std::time::Duration;
+use std::time::Instant;
 
 use tokio::io::AsyncRead;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWrite;
 use tokio::io::ReadBuf;
-use tokio::time::Instant;
-use tokio::time::Sleep;
 
+use crate::deadline::Deadline;
 use crate::head;
 use crate::head::Piece;
 use crate::reply::Fault;
@@ -66,8 +66,8 @@ pub(crate) struct Link {
     pub(crate) rest: Rest,
     /// The site wants to use it for more requests.
     pub(crate) is_kept: bool,
-    /// For the answer and its parts. To move a timer costs less than to make one for each request.
-    timer: Pin<Box<Sleep>>,
+    /// For the answer and its parts.
+    deadline: Deadline,
     is_waiting: bool,
 }
 
@@ -87,7 +87,7 @@ impl Link {
             passed: 0,
             rest: Rest::End,
             is_kept: false,
-            timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
+            deadline: Deadline::new(Instant::now()),
             is_waiting: false,
         }
     }
@@ -115,12 +115,13 @@ impl Link {
         &mut self,
         head: &[u8],
         body: Option<upload::Body>,
+        started: Instant,
         wait: Duration,
         mut gone: impl FnMut(&mut Context<'_>) -> Poll<()>,
     ) -> Result<usize, Failure> {
         self.is_kept = false;
         self.is_waiting = false;
-        self.wait(wait);
+        self.deadline.set(started + wait);
         let mut unsent = head;
         if let Some(body) = body {
             self.upload = self.to.take().map(|to| Upload::begin(to, head, body));
@@ -128,11 +129,7 @@ impl Link {
         }
         poll_fn(|context| {
             if self.poll_send(context, &mut unsent)?.is_pending() {
-                let is_late = self
-                    .timer
-                    .as_mut()
-                    .poll(context)
-                    .map(|()| Err(Failure::Late));
+                let is_late = self.deadline.poll(context).map(|()| Err(Failure::Late));
                 return is_late;
             }
             loop {
@@ -153,12 +150,12 @@ impl Link {
                 }
             }
             self.poll_upload(context)?;
-            while self.timer.as_mut().poll(context).is_ready() {
+            while self.deadline.poll(context).is_ready() {
                 // While the client is still sending, the site need not answer.
                 if !self.upload.as_mut().is_some_and(Upload::goes_on) {
                     return Poll::Ready(Err(Failure::Late));
                 }
-                self.wait(wait);
+                self.deadline.set(Instant::now() + wait);
             }
             gone(context).map(|()| Err(Failure::Gone))
         })
@@ -216,11 +213,6 @@ impl Link {
         Ok(())
     }
 
-    /// Begins to wait.
-    fn wait(&mut self, wait: Duration) {
-        self.timer.as_mut().reset(Instant::now() + wait);
-    }
-
     /// Reads what there is.
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.held.len() == self.held.capacity() {
@@ -243,9 +235,9 @@ impl Link {
         }
         if !self.is_waiting {
             self.is_waiting = true;
-            self.wait(wait);
+            self.deadline.set(Instant::now() + wait);
         }
-        ready!(self.timer.as_mut().poll(context));
+        ready!(self.deadline.poll(context));
         Poll::Ready(Err(Fault("the site stopped in the middle of its answer")))
     }
 

@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use cattlegrid_core::policy::Decision;
 use hyper::Method;
-use hyper::Uri;
-use hyper::header::HeaderValue;
+use hyper::Response;
 
+use crate::body::Body;
 use crate::metrics::Metrics;
 use crate::trust::write_address;
 
@@ -28,10 +28,6 @@ pub(crate) struct Entry {
     pub(crate) started: Instant,
     pub(crate) client: Option<IpAddr>,
     pub(crate) method: Method,
-    pub(crate) host: String,
-    pub(crate) target: Target,
-    pub(crate) referrer: Option<HeaderValue>,
-    pub(crate) agent: Option<HeaderValue>,
     /// Not told, none sent, or its hash.
     pub(crate) session: Option<Option<u64>>,
     pub(crate) status: u16,
@@ -45,18 +41,56 @@ pub(crate) struct Entry {
     pub(crate) is_cut: bool,
 }
 
-/// What was asked for.
-#[derive(Debug)]
-pub(crate) enum Target {
-    Uri(Uri),
-    Text(String),
+impl Entry {
+    /// The gate itself gives this answer.
+    pub(crate) fn answered(&mut self, response: &Response<Body>) {
+        self.status = response.status().as_u16();
+        let length = http_body::Body::size_hint(response.body()).exact();
+        self.bytes = length.unwrap_or(0);
+    }
 }
 
-impl Target {
-    pub(crate) fn as_str(&self) -> &str {
-        match self {
-            Target::Uri(uri) => uri.path_and_query().map_or("/", |target| target.as_str()),
-            Target::Text(text) => text,
+/// What the client itself said in it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Texts<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) target: &'a str,
+    pub(crate) referrer: &'a [u8],
+    pub(crate) agent: &'a [u8],
+}
+
+/// The same, kept until its answer has ended.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// Host and target.
+    text: String,
+    host: usize,
+    /// Referrer and agent.
+    values: Vec<u8>,
+    referrer: usize,
+}
+
+impl Texts<'_> {
+    /// A copy.
+    pub(crate) fn keep(&self) -> Kept {
+        Kept {
+            text: [self.host, self.target].concat(),
+            host: self.host.len(),
+            values: [self.referrer, self.agent].concat(),
+            referrer: self.referrer.len(),
+        }
+    }
+}
+
+impl Kept {
+    pub(crate) fn texts(&self) -> Texts<'_> {
+        let (host, target) = self.text.split_at(self.host);
+        let (referrer, agent) = self.values.split_at(self.referrer);
+        Texts {
+            host,
+            target,
+            referrer,
+            agent,
         }
     }
 }
@@ -95,9 +129,9 @@ impl Lines {
     }
 
     /// Adds a line.
-    pub(crate) fn add(&self, entry: &Entry, took: Duration, metrics: &Metrics) {
+    pub(crate) fn add(&self, entry: &Entry, texts: &Texts<'_>, took: Duration, metrics: &Metrics) {
         let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
-        write(entry, took, &mut gathered);
+        write(entry, texts, took, &mut gathered);
         if gathered.len() >= BLOCK_BYTES {
             // The next block will be as long: one that grows is copied again and again.
             let next = Vec::with_capacity(BLOCK_BYTES + VALUE_MAX);
@@ -124,7 +158,7 @@ impl Lines {
 }
 
 /// A line. Every request pays for it: numbers and plain text are put down without the machinery of `write!`.
-fn write(entry: &Entry, took: Duration, out: &mut Vec<u8>) {
+fn write(entry: &Entry, texts: &Texts<'_>, took: Duration, out: &mut Vec<u8>) {
     let mut digits = itoa::Buffer::new();
     out.extend_from_slice(b"{\"time\":");
     parts(entry.time_ms, 1000, out);
@@ -136,15 +170,15 @@ fn write(entry: &Entry, took: Duration, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\",\"method\":\"");
     text(entry.method.as_str().as_bytes(), out);
     out.extend_from_slice(b"\",\"host\":\"");
-    text(entry.host.as_bytes(), out);
+    text(texts.host.as_bytes(), out);
     out.extend_from_slice(b"\",\"target\":\"");
-    text(entry.target.as_str().as_bytes(), out);
+    text(texts.target.as_bytes(), out);
     out.extend_from_slice(b"\",\"status\":");
     out.extend_from_slice(digits.format(entry.status).as_bytes());
     out.extend_from_slice(b",\"bytes\":");
     out.extend_from_slice(digits.format(entry.bytes).as_bytes());
-    value("referrer", entry.referrer.as_ref(), out);
-    value("agent", entry.agent.as_ref(), out);
+    value("referrer", texts.referrer, out);
+    value("agent", texts.agent, out);
     match entry.session {
         None => {}
         Some(None) => out.extend_from_slice(b",\"session\":\"\""),
@@ -205,11 +239,9 @@ fn hexadecimal(name: &str, number: u64, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-fn value(name: &str, value: Option<&HeaderValue>, out: &mut Vec<u8>) {
+fn value(name: &str, value: &[u8], out: &mut Vec<u8>) {
     self::name(name, out);
-    if let Some(value) = value {
-        text(value.as_bytes(), out);
-    }
+    text(value, out);
     out.push(b'"');
 }
 

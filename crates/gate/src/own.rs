@@ -1,6 +1,7 @@
 //! The gate's own pages: the parts of a challenge, and answers to it.
 
 use std::net::IpAddr;
+use std::time::Instant;
 
 use http_body::Body as _;
 use hyper::Method;
@@ -16,9 +17,9 @@ use crate::body::Body;
 use crate::challenge::assets;
 use crate::gate::Facts;
 use crate::gate::Live;
-use crate::log::Entry;
 use crate::serve;
 use crate::serve::Connection;
+use crate::worker::Logged;
 
 /// An answer is short.
 const BODY_MAX: usize = 4096;
@@ -44,7 +45,7 @@ pub(crate) async fn answer(
     request: Request<Incoming>,
     asking: Asking<'_>,
     name: &str,
-    entry: Box<Entry>,
+    mut logged: Logged,
 ) -> Response<Body> {
     connection.worker.gate.metrics.own.inc();
     let (parts, body) = request.into_parts();
@@ -61,7 +62,7 @@ pub(crate) async fn answer(
         }
         _ => serve::plain(StatusCode::NOT_FOUND, "there is no such page\n"),
     };
-    serve::logged(connection, entry, response)
+    logged.answered(response)
 }
 
 fn asset(name: &str) -> Response<Body> {
@@ -116,6 +117,7 @@ fn posted(
 ) -> Response<Body> {
     let gate = &connection.worker.gate;
     let facts = Facts {
+        started: Instant::now(),
         client: asking.client,
         host: asking.host,
         method: &parts.method,

@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
+use std::time::Instant;
 
 use cattlegrid_core::policy::Decision;
 use hyper::Method;
@@ -19,7 +20,6 @@ use crate::headers::Headers;
 use crate::headers::Lines;
 use crate::link::Failure;
 use crate::link::Link;
-use crate::log::Target;
 use crate::plain::Client;
 use crate::plain::OUT_MAX;
 use crate::plain::Plain;
@@ -55,6 +55,7 @@ pub(crate) fn step(connection: &Connection, live: &Arc<Live>, plain: &Plain<'_>)
     let is_trusted = live.setup.trust.trusts(connection.peer);
     let headers = plain.headers;
     let facts = Facts {
+        started: plain.started,
         client: live.setup.client(connection.peer, headers),
         host: &plain.host,
         method: &plain.method,
@@ -66,13 +67,13 @@ pub(crate) fn step(connection: &Connection, live: &Arc<Live>, plain: &Plain<'_>)
     if facts.path().starts_with(live.setup.prefix.as_str()) {
         return None;
     }
-    let target = Target::Text(plain.target.to_owned());
-    let mut entry = serve::entry(connection, live, &facts, target);
+    let mut entry = serve::entry(connection, live, &facts);
     let judged = connection.worker.gate.judge(live, &facts);
     serve::note(&mut entry, &judged);
     if judged.done != Decision::Pass {
         let response = serve::contain(connection, live, &facts, &judged);
-        return Some(Step::Answer(serve::logged(connection, entry, response)));
+        let response = serve::logged(connection, entry, &facts, response);
+        return Some(Step::Answer(response.into()));
     }
     let sender = Sender {
         peer: connection.peer,
@@ -93,7 +94,7 @@ pub(crate) fn step(connection: &Connection, live: &Arc<Live>, plain: &Plain<'_>)
         live: Arc::clone(live),
         site,
         is_head: plain.method == Method::HEAD,
-        logged: Logged::new(&connection.worker, entry),
+        logged: Logged::new(&connection.worker, entry, &facts.texts()),
     })))
 }
 
@@ -116,6 +117,7 @@ where
     let ask = Ask {
         address,
         head: &passing.head,
+        started: passing.logged.entry.started,
         body: None,
         is_safe: true,
     };
@@ -138,13 +140,18 @@ where
             debug_assert!(read.is_ok(), "it was read before");
             let response = proxy::failed(&worker.gate, &live, Headers::Raw(&lines), &failure);
             let response = passing.logged.answered(response);
-            client.answer(&response, passing.is_head, is_last, &worker.gate);
+            client.answer(&response.into(), passing.is_head, is_last, &worker.gate);
             return Ok(());
         }
     };
     pass_body(client, &mut link, waits.body, &mut passing.logged).await?;
-    worker.pool.put_back(address, link);
+    // The site has been waiting since at least then.
+    worker
+        .pool
+        .put_back(address, link, passing.logged.entry.started);
     client.flush().await?;
+    client.moment = Instant::now();
+    passing.logged.ended = Some(client.moment);
     passing.logged.is_whole = true;
     Ok(())
 }
@@ -165,7 +172,7 @@ impl Passing {
             return Err(reply::UNASKED);
         }
         self.logged.entry.status = reply.status;
-        let is_private = proxy::look(gate, &self.live, &reply, &self.logged.entry);
+        let is_private = proxy::look(&self.live, &reply, &self.logged);
         let out = &mut client.out;
         let mut digits = itoa::Buffer::new();
         out.extend_from_slice(b"HTTP/1.1 ");
@@ -180,7 +187,8 @@ impl Passing {
             header("cache-control", b"private", out);
         }
         if !reply.has_date {
-            header("date", client.date.now(gate), out);
+            let second = gate.clock.at(self.logged.entry.started);
+            header("date", client.date.at(second), out);
         }
         if !matches!(reply.rest, Rest::Bytes(_)) {
             header("transfer-encoding", b"chunked", out);

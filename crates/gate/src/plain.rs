@@ -13,21 +13,21 @@ use std::pin::pin;
 use std::task::Context;
 use std::task::Poll;
 use std::time::Duration;
+use std::time::Instant;
 use std::time::UNIX_EPOCH;
 
 use hyper::Method;
-use hyper::Response;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
 use tokio::io::ReadBuf;
 use tokio::sync::watch;
-use tokio::time::Instant;
-use tokio::time::Sleep;
-use tokio::time::sleep;
 
 use crate::body::Body;
 use crate::config::Role;
 use crate::config::Waits;
+use crate::deadline::Deadline;
+use crate::forward_auth::Answer;
+use crate::forward_auth::X_DECISION;
 use crate::framing::is_hop_by_hop;
 use crate::gate::Gate;
 use crate::head;
@@ -52,6 +52,8 @@ pub(crate) const OUT_MAX: usize = 16 * 1024;
 /// A request that can be read in one way only, has no body and wants nothing of the connection.
 #[derive(Debug)]
 pub(crate) struct Plain<'a> {
+    /// When it was read.
+    pub(crate) started: Instant,
     pub(crate) method: Method,
     pub(crate) target: &'a str,
     /// As sent, and in its one spelling.
@@ -64,7 +66,7 @@ pub(crate) struct Plain<'a> {
 #[derive(Debug)]
 pub(crate) enum Step {
     /// The gate answers it.
-    Answer(Response<Body>),
+    Answer(Answer),
     /// Its site does.
     Pass(Box<Passing>),
 }
@@ -82,11 +84,13 @@ where
     let is_stopping = stop.clone();
     let is_stopping = || *is_stopping.borrow();
     let mut stopping = pin!(stop.wait_for(|stop| *stop));
+    let moment = Instant::now();
     let mut client = Client {
         stream,
         held: Vec::new(),
         out: Vec::new(),
-        timer: pin!(sleep(waits.header)),
+        deadline: Deadline::new(moment + waits.header),
+        moment,
         write: waits.write,
         date: Date::default(),
     };
@@ -95,9 +99,10 @@ where
         let mut looked = 0;
         // The first head is timed from the connection's beginning, others from their first byte.
         let mut is_timed = is_first;
-        let length = loop {
-            if let Some(length) = head::end(&client.held[looked..]) {
-                break looked + length;
+        let found = loop {
+            match find(&client.held, looked, connection) {
+                Found::Nothing => {}
+                found => break found,
             }
             client.flush().await?;
             if client.held.len() >= HEAD_MAX {
@@ -105,7 +110,10 @@ where
             }
             let is_begun = !client.held.is_empty();
             if !is_timed {
-                client.wait(if is_begun { waits.header } else { waits.idle });
+                client.deadline.set(match is_begun {
+                    true => Instant::now() + waits.header,
+                    false => client.moment + waits.idle,
+                });
                 is_timed = is_begun;
             }
             // The end of a head may be cut anywhere.
@@ -119,36 +127,68 @@ where
             }
         };
         is_first = false;
-        match step(&client.held[..length], connection) {
-            None => {
-                client.flush().await?;
-                return Ok(Some(client.held));
+        let Found::Plain(found) = found else {
+            client.flush().await?;
+            return Ok(Some(client.held));
+        };
+        let is_last = is_stopping();
+        client.moment = found.started;
+        match found.step {
+            Step::Answer(answer) => {
+                let gate = &connection.worker.gate;
+                client.answer(&answer, found.is_head, is_last, gate);
             }
-            Some((step, is_head)) => {
-                let is_last = is_stopping();
-                match step {
-                    Step::Answer(response) => {
-                        client.answer(&response, is_head, is_last, &connection.worker.gate)
-                    }
-                    Step::Pass(passing) => {
-                        passing::pass(&mut client, passing, length, is_last).await?;
-                    }
-                }
-                if is_last || client.out.len() >= OUT_MAX {
-                    client.flush().await?;
-                }
-                if is_last {
-                    return Ok(None);
-                }
-                client.forget(length);
+            Step::Pass(passing) => {
+                passing::pass(&mut client, passing, found.length, is_last).await?;
             }
         }
+        if is_last || client.out.len() >= OUT_MAX {
+            client.flush().await?;
+        }
+        if is_last {
+            return Ok(None);
+        }
+        client.forget(found.length);
     }
 }
 
-/// What becomes of a request, if it is a plain one, and whether it asks for a head alone. An error of our own becomes a challenge, never
-/// a pass.
-fn step(head: &[u8], connection: &Connection) -> Option<(Step, bool)> {
+/// What begins a number of bytes.
+enum Found {
+    /// No whole head.
+    Nothing,
+    /// One that is the library's.
+    Other,
+    Plain(PlainHead),
+}
+
+/// A plain request, and what becomes of it.
+struct PlainHead {
+    step: Step,
+    /// Of its head.
+    length: usize,
+    is_head: bool,
+    started: Instant,
+}
+
+/// Looks for a request, of which so many bytes hold no end.
+fn find(held: &[u8], looked: usize, connection: &Connection) -> Found {
+    // Nearly always what was read is one head, and no plain head has an end in its middle.
+    if held.ends_with(b"\r\n\r\n")
+        && let Some(found) = step(held, connection)
+    {
+        return Found::Plain(found);
+    }
+    match head::end(&held[looked..]) {
+        None => Found::Nothing,
+        Some(length) => match step(&held[..looked + length], connection) {
+            None => Found::Other,
+            Some(found) => Found::Plain(found),
+        },
+    }
+}
+
+/// What becomes of a request, if it is a plain one. An error of our own becomes a challenge, never a pass.
+fn step(head: &[u8], connection: &Connection) -> Option<PlainHead> {
     let mut lines = Lines::new();
     let plain = read(head, &mut lines)?;
     let gate = &connection.worker.gate;
@@ -162,7 +202,6 @@ fn step(head: &[u8], connection: &Connection) -> Option<(Step, bool)> {
     {
         return None;
     }
-    let is_head = plain.method == Method::HEAD;
     let decided = catch_unwind(AssertUnwindSafe(|| match connection.role {
         Role::Proxy => passing::step(connection, &live, &plain),
         Role::ForwardAuth => questions::step(connection, &live, &plain),
@@ -170,9 +209,15 @@ fn step(head: &[u8], connection: &Connection) -> Option<(Step, bool)> {
     }));
     let step = decided.unwrap_or_else(|_| {
         gate.metrics.panics.inc();
-        Some(Step::Answer(serve::page(live.pages.challenge_needed())))
+        let page = serve::page(live.pages.challenge_needed());
+        Some(Step::Answer(page.into()))
     });
-    step.map(|step| (step, is_head))
+    Some(PlainHead {
+        step: step?,
+        length: head.len(),
+        is_head: plain.method == Method::HEAD,
+        started: plain.started,
+    })
 }
 
 /// Reads a head that came whole, if it is a plain one.
@@ -208,6 +253,7 @@ fn read<'a>(head: &'a [u8], lines: &'a mut Lines<'a>) -> Option<Plain<'a>> {
         return None;
     }
     Some(Plain {
+        started: Instant::now(),
         method,
         target: std::str::from_utf8(target).ok()?,
         sent_host,
@@ -244,17 +290,15 @@ pub(crate) struct Client<'a, S> {
     pub(crate) held: Vec<u8>,
     /// Bytes that are to be written.
     pub(crate) out: Vec<u8>,
-    timer: Pin<&'a mut Sleep>,
+    deadline: Deadline,
+    /// When the last request was read, or answered.
+    pub(crate) moment: Instant,
     /// How long it may take until the client takes the next bytes of an answer.
     write: Duration,
     pub(crate) date: Date,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<'_, S> {
-    fn wait(&mut self, wait: Duration) {
-        self.timer.as_mut().reset(Instant::now() + wait);
-    }
-
     /// Reads what there is.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         // On the stack, since most connections wait for the next request.
@@ -274,7 +318,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<'_, S> {
             if let Poll::Ready(read) = self.poll_read(context) {
                 return Poll::Ready(read.map(|length| length > 0));
             }
-            if self.timer.as_mut().poll(context).is_ready() {
+            if self.deadline.poll(context).is_ready() {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
             stopped(context).map(|()| Ok(false))
@@ -322,10 +366,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<'_, S> {
             }
             if !is_waiting {
                 is_waiting = true;
-                self.wait(self.write);
+                self.deadline.set(Instant::now() + self.write);
             }
-            let timer = self.timer.as_mut().poll(context);
-            timer.map(|()| Err(io::ErrorKind::TimedOut.into()))
+            let late = self.deadline.poll(context);
+            late.map(|()| Err(io::ErrorKind::TimedOut.into()))
         })
         .await?;
         self.out.clear();
@@ -335,13 +379,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<'_, S> {
     }
 
     /// An answer of the gate's own.
-    pub(crate) fn answer(
-        &mut self,
-        response: &Response<Body>,
-        is_head: bool,
-        is_last: bool,
-        gate: &Gate,
-    ) {
+    pub(crate) fn answer(&mut self, answer: &Answer, is_head: bool, is_last: bool, gate: &Gate) {
+        let Answer { response, decision } = answer;
         let out = &mut self.out;
         let status = response.status();
         let body = match response.body() {
@@ -357,12 +396,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<'_, S> {
         for (name, value) in response.headers() {
             header(name.as_str(), value.as_bytes(), out);
         }
+        if let Some(decision) = decision {
+            header(X_DECISION.as_str(), decision.name().as_bytes(), out);
+        }
         if is_last {
             header("connection", b"close", out);
         }
         let mut digits = itoa::Buffer::new();
         header("content-length", digits.format(body.len()).as_bytes(), out);
-        header("date", self.date.now(gate), out);
+        header("date", self.date.at(gate.clock.at(self.moment)), out);
         out.extend_from_slice(b"\r\n");
         if !is_head {
             out.extend_from_slice(body);
@@ -382,17 +424,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<'_, S> {
 /// The value of a `Date` header, which is the same for a second.
 #[derive(Debug, Default)]
 pub(crate) struct Date {
-    second: u64,
+    second: u32,
     text: String,
 }
 
 impl Date {
-    /// The time as text.
-    pub(crate) fn now(&mut self, gate: &Gate) -> &[u8] {
-        let second = u64::from(gate.clock.now());
+    /// A second since 1970 as text.
+    pub(crate) fn at(&mut self, second: u32) -> &[u8] {
         if second != self.second {
             self.second = second;
-            self.text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second));
+            let time = UNIX_EPOCH + Duration::from_secs(u64::from(second));
+            self.text = httpdate::fmt_http_date(time);
         }
         self.text.as_bytes()
     }

@@ -27,7 +27,6 @@ use crate::headers::Headers;
 use crate::headers::Name;
 use crate::link::Failure;
 use crate::link::Link;
-use crate::log::Entry;
 use crate::reply;
 use crate::reply::Fault;
 use crate::reply::Reply;
@@ -48,7 +47,7 @@ pub(crate) async fn pass(
     mut request: Request<Incoming>,
     site: usize,
     sender: Sender,
-    entry: Box<Entry>,
+    mut logged: Logged,
 ) -> Response<Body> {
     let Some(address) = &live.setup.sites[site].upstream else {
         return nowhere();
@@ -70,10 +69,10 @@ pub(crate) async fn pass(
     let ask = Ask {
         address,
         head: &head,
+        started: logged.entry.started,
         body,
         is_safe: matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS),
     };
-    let mut logged = Logged::new(&connection.worker, entry);
     let worker = &connection.worker;
     // The library ends this when the client goes away.
     let sending = worker
@@ -146,7 +145,7 @@ fn answered(
 ) -> Result<Response<()>, Fault> {
     let mut space = [std::mem::MaybeUninit::uninit(); reply::HEADERS_MAX];
     let reply = reply::read(&link.bytes()[..length], is_head, &mut space)?;
-    let is_private = look(&logged.worker.gate, live, &reply, &logged.entry);
+    let is_private = look(live, &reply, logged);
     logged.entry.status = reply.status;
     let response = response(&reply, is_private)?;
     let (rest, is_kept) = (reply.rest, reply.is_kept);
@@ -182,12 +181,12 @@ fn response(reply: &Reply<'_>, is_private: bool) -> Result<Response<()>, Fault> 
 }
 
 /// Looks at a site's answer: counts a page that nobody foresaw, and says whether it must be kept out of caches.
-pub(crate) fn look(gate: &Gate, live: &Live, reply: &Reply<'_>, entry: &Entry) -> bool {
+pub(crate) fn look(live: &Live, reply: &Reply<'_>, logged: &Logged) -> bool {
     if !reply.is_html {
         return false;
     }
     if reply.status == 200 && live.setup.defences.has(Defence::PagesByAnswer) {
-        count_unforeseen(gate, entry);
+        count_unforeseen(logged);
     }
     // A page that was given to one client is not for a cache before the gate, unless the site itself said so: who comes next has not
     // been decided about.
@@ -195,12 +194,14 @@ pub(crate) fn look(gate: &Gate, live: &Live, reply: &Reply<'_>, entry: &Entry) -
 }
 
 /// Counts a page that did not look like one when it was asked for: a crawler may ask by POST, or for `/page/7/x.css`.
-fn count_unforeseen(gate: &Gate, entry: &Entry) {
-    let is_foreseen = asks_for_page(entry.method.as_str(), entry.target.as_str());
+fn count_unforeseen(logged: &Logged) {
+    let entry = &logged.entry;
+    let is_foreseen = asks_for_page(entry.method.as_str(), logged.texts.texts().target);
     // Whom the owner lets pass is not counted at all.
     let is_owners = matches!(entry.reason, "owners_rule" | "owners_entry");
     if !is_foreseen && !is_owners {
         let source = trust::source(entry.client);
+        let gate = &logged.worker.gate;
         gate.count_page(source, entry.clearance);
     }
 }

@@ -13,5 +13,6 @@ pub(crate) fn step(connection: &Connection, live: &Live, plain: &Plain<'_>) -> O
     if plain.method != Method::GET || !live.setup.trust.trusts(connection.peer) {
         return None;
     }
-    forward_auth::by_headers(connection, live, plain.target, plain.headers).map(Step::Answer)
+    let (path, headers) = (plain.target, plain.headers);
+    forward_auth::by_headers(connection, live, path, headers, plain.started).map(Step::Answer)
 }

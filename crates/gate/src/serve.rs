@@ -34,7 +34,6 @@ use crate::headers::Headers;
 use crate::headers::Name;
 use crate::log::Entry;
 use crate::log::Outcome;
-use crate::log::Target;
 use crate::own;
 use crate::proxy;
 use crate::to_site::Sender;
@@ -145,6 +144,7 @@ async fn proxied(
         live.setup.trust.trusts(connection.peer) || !live.setup.defences.has(Defence::Trust);
     let headers = Headers::from(request.headers());
     let facts = Facts {
+        started: Instant::now(),
         client: live.setup.client(connection.peer, headers),
         host: &host,
         method: request.method(),
@@ -156,12 +156,7 @@ async fn proxied(
         is_secure: connection.is_tls || is_trusted && says_https(headers),
         is_counted: true,
     };
-    let mut entry = entry(
-        &connection,
-        &live,
-        &facts,
-        Target::Uri(request.uri().clone()),
-    );
+    let mut entry = entry(&connection, &live, &facts);
     if let Some(name) = facts.path().strip_prefix(live.setup.prefix.as_str()) {
         let name = name.to_owned();
         let asking = own::Asking {
@@ -169,7 +164,8 @@ async fn proxied(
             client: facts.client,
             is_secure: facts.is_secure,
         };
-        let answering = own::answer(&connection, &live, request, asking, &name, entry);
+        let logged = Logged::new(&connection.worker, entry, &facts.texts());
+        let answering = own::answer(&connection, &live, request, asking, &name, logged);
         return Box::pin(answering).await;
     }
     let judged = gate.judge(&live, &facts);
@@ -178,7 +174,7 @@ async fn proxied(
     let is_open = framing::websocket(&request) && !live.setup.defences.has(Defence::Upgrade);
     if judged.done != Decision::Pass && !is_open {
         let response = contain(&connection, &live, &facts, &judged);
-        return logged(&connection, entry, response);
+        return logged(&connection, entry, &facts, response);
     }
     let sender = Sender {
         peer: connection.peer,
@@ -186,28 +182,18 @@ async fn proxied(
         is_secure: facts.is_secure,
         is_trusted,
     };
-    proxy::pass(connection, live, request, site, sender, entry).await
+    let logged = Logged::new(&connection.worker, entry, &facts.texts());
+    proxy::pass(connection, live, request, site, sender, logged).await
 }
 
 /// What a request was, for the log.
-pub(crate) fn entry(
-    connection: &Connection,
-    live: &Live,
-    facts: &Facts<'_>,
-    target: Target,
-) -> Box<Entry> {
+pub(crate) fn entry(connection: &Connection, live: &Live, facts: &Facts<'_>) -> Entry {
     let gate = &connection.worker.gate;
-    let started = Instant::now();
-    // In a box, since it goes from hand to hand until the answer has ended.
-    Box::new(Entry {
-        time_ms: gate.clock.ms_at(started),
-        started,
+    Entry {
+        time_ms: gate.clock.ms_at(facts.started),
+        started: facts.started,
         client: facts.client,
         method: facts.method.clone(),
-        host: facts.host.to_owned(),
-        target,
-        referrer: facts.headers.value(Name::Referer),
-        agent: facts.headers.value(Name::UserAgent),
         session: gate.session(live, facts),
         status: 0,
         bytes: 0,
@@ -217,7 +203,7 @@ pub(crate) fn entry(
         entry: None,
         clearance: None,
         is_cut: false,
-    })
+    }
 }
 
 /// Writes down what was decided.
@@ -310,10 +296,14 @@ pub(crate) fn says_https(headers: Headers<'_>) -> bool {
 /// Writes down an answer that is whole.
 pub(crate) fn logged(
     connection: &Connection,
-    entry: Box<Entry>,
+    mut entry: Entry,
+    facts: &Facts<'_>,
     response: Response<Body>,
 ) -> Response<Body> {
-    Logged::new(&connection.worker, entry).answered(response)
+    entry.answered(&response);
+    let worker = &connection.worker;
+    worker.log(&entry, &facts.texts(), Instant::now());
+    response
 }
 
 /// A page of ours as an answer.

@@ -42,6 +42,8 @@ pub(crate) struct Pool {
 pub(crate) struct Ask<'a> {
     pub(crate) address: &'a Address,
     pub(crate) head: &'a [u8],
+    /// When the client had asked.
+    pub(crate) started: Instant,
     pub(crate) body: Option<Body>,
     /// It changes nothing and may be sent twice (RFC 9110, 9.2.2).
     pub(crate) is_safe: bool,
@@ -49,11 +51,11 @@ pub(crate) struct Ask<'a> {
 
 impl Pool {
     /// The connection that was used last: it is the most likely to be good, and the others may end.
-    fn take(&self, address: &Address) -> Option<Link> {
+    fn take(&self, address: &Address, now: Instant) -> Option<Link> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.get_mut(address)?;
         while let Some(mut newest) = kept.pop() {
-            if newest.since.elapsed() > IDLE {
+            if now.saturating_duration_since(newest.since) > IDLE {
                 kept.clear();
             } else if newest.link.is_idle() {
                 return Some(newest.link);
@@ -62,15 +64,12 @@ impl Pool {
         None
     }
 
-    /// Keeps a connection whose answer has been read to its end.
-    pub(crate) fn put_back(&self, address: &Address, mut link: Link) {
+    /// Keeps a connection whose answer has been read to its end, and which was in use at a moment.
+    pub(crate) fn put_back(&self, address: &Address, mut link: Link, since: Instant) {
         if !link.is_idle() {
             return;
         }
-        let idle = Idle {
-            link,
-            since: Instant::now(),
-        };
+        let idle = Idle { link, since };
         let mut all = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         match all.get_mut(address) {
             Some(kept) if kept.len() >= IDLE_MAX => {}
@@ -95,10 +94,10 @@ impl Pool {
         waits: &Waits,
         mut gone: impl FnMut(&mut Context<'_>) -> Poll<()>,
     ) -> Result<(Link, usize), Failure> {
-        if let Some(mut link) = self.take(ask.address) {
+        if let Some(mut link) = self.take(ask.address, ask.started) {
             let may_repeat = ask.is_safe && ask.body.is_none();
             let body = ask.body.take();
-            let asking = link.ask(ask.head, body, waits.answer, &mut gone);
+            let asking = link.ask(ask.head, body, ask.started, waits.answer, &mut gone);
             match asking.await {
                 Ok(length) => return Ok((link, length)),
                 // A kept connection may end just when it is used. What is safe to send twice is sent again on a new one.
@@ -107,7 +106,8 @@ impl Pool {
             }
         }
         let mut link = Box::pin(connect(ask.address, waits)).await?;
-        let length = link.ask(ask.head, ask.body, waits.answer, gone).await?;
+        let asking = link.ask(ask.head, ask.body, Instant::now(), waits.answer, gone);
+        let length = asking.await?;
         Ok((link, length))
     }
 }

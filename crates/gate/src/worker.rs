@@ -1,13 +1,16 @@
 //! One thread that serves: what its connections share.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use hyper::Response;
 
 use crate::body::Body;
 use crate::gate::Gate;
 use crate::log::Entry;
+use crate::log::Kept;
 use crate::log::Lines;
+use crate::log::Texts;
 use crate::upstream::Pool;
 
 /// What the connections of one thread share.
@@ -20,10 +23,10 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// Writes a request down.
-    pub(crate) fn log(&self, entry: &Entry) {
-        let took = entry.started.elapsed();
+    pub(crate) fn log(&self, entry: &Entry, texts: &Texts<'_>, ended: Instant) {
+        let took = ended.saturating_duration_since(entry.started);
         self.gate.metrics.answered(entry.status, took.as_secs_f64());
-        self.lines.add(entry, took, &self.gate.metrics);
+        self.lines.add(entry, texts, took, &self.gate.metrics);
     }
 }
 
@@ -31,7 +34,10 @@ impl Worker {
 #[derive(Debug)]
 pub(crate) struct Logged {
     pub(crate) worker: Arc<Worker>,
-    pub(crate) entry: Box<Entry>,
+    pub(crate) entry: Entry,
+    pub(crate) texts: Kept,
+    /// When it was, if that is known before this is dropped.
+    pub(crate) ended: Option<Instant>,
     /// The answer has been passed on to its end.
     pub(crate) is_whole: bool,
 }
@@ -41,20 +47,20 @@ const NOBODY_WAITED: u16 = 499;
 
 impl Logged {
     /// A request that is on its way to its site.
-    pub(crate) fn new(worker: &Arc<Worker>, mut entry: Box<Entry>) -> Logged {
+    pub(crate) fn new(worker: &Arc<Worker>, mut entry: Entry, texts: &Texts<'_>) -> Logged {
         entry.status = NOBODY_WAITED;
         Logged {
             worker: Arc::clone(worker),
             entry,
+            texts: texts.keep(),
+            ended: None,
             is_whole: false,
         }
     }
 
     /// The gate answers it, with all that it says.
     pub(crate) fn answered(&mut self, response: Response<Body>) -> Response<Body> {
-        self.entry.status = response.status().as_u16();
-        let length = http_body::Body::size_hint(response.body()).exact();
-        self.entry.bytes = length.unwrap_or(0);
+        self.entry.answered(&response);
         self.is_whole = true;
         response
     }
@@ -63,6 +69,7 @@ impl Logged {
 impl Drop for Logged {
     fn drop(&mut self) {
         self.entry.is_cut = !self.is_whole;
-        self.worker.log(&self.entry);
+        let ended = self.ended.unwrap_or_else(Instant::now);
+        self.worker.log(&self.entry, &self.texts.texts(), ended);
     }
 }
