@@ -203,7 +203,7 @@ impl<'a> Reply<'a> {
     pub(crate) fn headers(&self) -> impl Iterator<Item = &'a Header<'a>> {
         let (all, lists) = (self.headers, self.lists);
         // A length where there can be no body is one that somebody might wait for.
-        let has_no_length = self.status == 204;
+        let has_no_length = matches!(self.status, 204 | 304);
         all.iter().filter(move |header| {
             let is_listed = || {
                 let connection = all

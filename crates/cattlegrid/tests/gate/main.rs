@@ -30,6 +30,7 @@ mod nginx;
 mod operation;
 mod passing;
 mod paths;
+mod plain;
 mod questions;
 mod reload;
 #[path = "../webdriver/session.rs"]
