@@ -1,8 +1,9 @@
 //! The gate: stands before a web site, lets people pass and contains crawlers.
 //!
-//! A request comes in through a [`listen`]er and its guard, is served by `serve`: refused where it can be read in two ways, decided about
-//! by `gate` (which asks the policy of `core`), and then passed on by `proxy`, or answered with a page of [`challenge`]. What happened
-//! goes into the `log`, and from there `learn` judges sources and writes to the knowledge base, off the path of requests.
+//! A request comes in through a [`listen`]er and is served by `plain`, or, where it is not plain, by `serve` behind a guard: refused where
+//! it can be read in two ways, decided about by `gate` (which asks the policy of `core`), and then passed on, or answered with a page of
+//! [`challenge`]. What happened goes into the `log`, and from there `learn` judges sources and writes to the knowledge base, off the path
+//! of requests.
 
 mod activity;
 mod admin;
