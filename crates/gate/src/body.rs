@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Context;
 use std::task::Poll;
 use std::task::ready;
@@ -83,12 +84,26 @@ impl SiteBody {
 
     fn end(&mut self) {
         self.passing.is_whole = true;
-        if let Some(link) = self.link.take() {
-            self.passing
-                .worker
-                .pool
-                .put_back(&self.address, link, Instant::now());
+        let Some(link) = self.link.take() else {
+            return;
+        };
+        if link.is_uploading() {
+            self.await_upload(link);
+            return;
         }
+        let pool = &self.passing.worker.pool;
+        pool.put_back(&self.address, link, Instant::now());
+    }
+
+    /// The site has answered before it had all of the request. Many clients read nothing before they have sent everything: to end the
+    /// connection here would take the answer from them.
+    fn await_upload(&self, mut link: Link) {
+        let worker = Arc::clone(&self.passing.worker);
+        let (address, wait) = (self.address.clone(), self.wait);
+        tokio::spawn(async move {
+            link.uploaded(wait).await;
+            worker.pool.put_back(&address, link, Instant::now());
+        });
     }
 
     fn poll_frame(

@@ -54,7 +54,7 @@ impl Doubt {
 
 /// Bytes of a head that are taken: headers, and the target alone.
 const HEAD_MAX: usize = 64 * 1024;
-const TARGET_MAX: usize = 16 * 1024;
+pub(crate) const TARGET_MAX: usize = 16 * 1024;
 
 /// Headers of one connection (RFC 9110, 7.6.1).
 const HOP_BY_HOP: [HeaderName; 8] = [

@@ -347,7 +347,13 @@ impl Chunks {
                 self.extra(Chunk::Extension)?
             }
             (Chunk::Extension, b' '..=b'~' | b'\t' | 0x80..) => self.extra(Chunk::Extension)?,
-            (Chunk::SizeEnd, b'\n') if self.left > 0 => Chunk::Bytes,
+            (Chunk::SizeEnd, b'\n') if self.left > 0 => {
+                // Blanks behind every size are nobody's attack.
+                if self.takes_blanks {
+                    self.extra = 0;
+                }
+                Chunk::Bytes
+            }
             (Chunk::SizeEnd, b'\n') => Chunk::Trailer,
             (Chunk::Return, b'\r') => Chunk::Feed,
             (Chunk::Feed, b'\n') => Chunk::Size(0),

@@ -33,6 +33,9 @@ pub(crate) type ToSite = Box<dyn AsyncWrite + Send + Sync + Unpin>;
 /// Bytes of a site's head that are taken, as many as other proxies take, and of its body that wait for a slow client.
 pub(crate) const HELD_MAX: usize = 16 * 1024;
 
+/// What every answer begins with.
+const VERSION: &[u8] = b"HTTP/1.";
+
 /// An answer has no end.
 pub(crate) const CUT: Fault = Fault("the site ended in the middle of its answer");
 
@@ -102,12 +105,11 @@ impl Link {
         }
         let mut space = [0];
         let mut space = ReadBuf::new(&mut space);
-        self.is_kept
-            && self.to.is_some()
-            && self.held.is_empty()
-            && Pin::new(&mut self.from)
-                .poll_read(&mut context, &mut space)
-                .is_pending()
+        let reading = poll_fn(|context| Pin::new(&mut self.from).poll_read(context, &mut space));
+        // Even where this task has had its share: what is not looked at is not nothing.
+        let reading = pin!(tokio::task::unconstrained(reading));
+        let has_nothing = reading.poll(&mut context).is_pending();
+        self.is_kept && self.to.is_some() && self.held.is_empty() && has_nothing
     }
 
     /// Sends a request and waits for the head of the answer: its length. `gone` is ready when nobody wants it any more.
@@ -149,7 +151,7 @@ impl Link {
                     }
                 }
             }
-            self.poll_upload(context)?;
+            self.poll_upload(context, wait)?;
             while self.deadline.poll(context).is_ready() {
                 // While the client is still sending, the site need not answer.
                 if !self.upload.as_mut().is_some_and(Upload::goes_on) {
@@ -184,6 +186,11 @@ impl Link {
     /// The length of the answer's head once it is all there.
     fn whole_head(&mut self) -> Result<Option<usize>, Failure> {
         loop {
+            // Nothing goes before it, not even an empty line: whoever skips one would not see where the status is.
+            let begin = &self.held[..self.held.len().min(VERSION.len())];
+            if !VERSION.starts_with(begin) {
+                return Err(Failure::Broken(Fault("it does not begin with HTTP/1")));
+            }
             let Some(length) = head::end(&self.held) else {
                 return match self.held.len() < HELD_MAX {
                     true => Ok(None),
@@ -199,7 +206,8 @@ impl Link {
         }
     }
 
-    fn poll_upload(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+    /// Looks after a body that is being sent; once it is, the site has all its time to answer.
+    fn poll_upload(&mut self, context: &mut Context<'_>, wait: Duration) -> Result<(), Failure> {
         let Some(upload) = &mut self.upload else {
             return Ok(());
         };
@@ -209,8 +217,36 @@ impl Link {
             if has_failed {
                 return Err(Failure::Client);
             }
+            self.deadline.set(Instant::now() + wait);
         }
         Ok(())
+    }
+
+    /// True while a body is being sent, though its answer may have come.
+    pub(crate) fn is_uploading(&self) -> bool {
+        self.upload.is_some()
+    }
+
+    /// Waits until the body has been sent, or the client stops to send it.
+    pub(crate) async fn uploaded(&mut self, wait: Duration) {
+        self.deadline.set(Instant::now() + wait);
+        poll_fn(|context| {
+            let Some(upload) = &mut self.upload else {
+                return Poll::Ready(());
+            };
+            if let Poll::Ready(to) = upload.poll_end(context) {
+                (self.to, self.upload) = (to, None);
+                return Poll::Ready(());
+            }
+            while self.deadline.poll(context).is_ready() {
+                if !upload.goes_on() {
+                    return Poll::Ready(());
+                }
+                self.deadline.set(Instant::now() + wait);
+            }
+            Poll::Pending
+        })
+        .await;
     }
 
     /// Reads what there is.

@@ -29,6 +29,7 @@ use socket2::Socket;
 use socket2::Type;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
+use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
@@ -386,7 +387,12 @@ where
         role,
         upgrading: Arc::default(),
     };
-    Box::pin(plain::serve(stream, &connection, &waits, stop)).await
+    let left = Box::pin(plain::serve(stream, &connection, &waits, stop)).await?;
+    if left.is_none() {
+        // With TLS the client shall see that this is the end and no accident. What it does with that is its own affair.
+        let _ = timeout(waits.write, stream.shutdown()).await;
+    }
+    Ok(left)
 }
 
 fn watch_of(setup: &Setup) -> Watch {

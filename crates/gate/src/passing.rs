@@ -109,6 +109,8 @@ pub(crate) async fn pass<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
+    // Answers to requests before this one wait for nobody.
+    client.flush().await?;
     let live = Arc::clone(&passing.live);
     let worker = Arc::clone(&passing.logged.worker);
     let Some(address) = &live.setup.sites[passing.site].upstream else {
@@ -140,15 +142,13 @@ where
             debug_assert!(read.is_ok(), "it was read before");
             let response = proxy::failed(&worker.gate, &live, Headers::Raw(&lines), &failure);
             let response = passing.logged.answered(response);
+            client.moment = Instant::now();
             client.answer(&response.into(), passing.is_head, is_last, &worker.gate);
             return Ok(());
         }
     };
     pass_body(client, &mut link, waits.body, &mut passing.logged).await?;
-    // The site has been waiting since at least then.
-    worker
-        .pool
-        .put_back(address, link, passing.logged.entry.started);
+    worker.pool.put_back(address, link, Instant::now());
     client.flush().await?;
     client.moment = Instant::now();
     passing.logged.ended = Some(client.moment);

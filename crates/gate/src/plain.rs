@@ -28,6 +28,7 @@ use crate::config::Waits;
 use crate::deadline::Deadline;
 use crate::forward_auth::Answer;
 use crate::forward_auth::X_DECISION;
+use crate::framing::TARGET_MAX;
 use crate::framing::is_hop_by_hop;
 use crate::gate::Gate;
 use crate::head;
@@ -229,7 +230,11 @@ fn read<'a>(head: &'a [u8], lines: &'a mut Lines<'a>) -> Option<Plain<'a>> {
     };
     let target = &rest[..memchr::memchr(b' ', rest)?];
     let is_newest = rest[target.len()..].starts_with(b" HTTP/1.1\r\n");
-    if !is_newest || target.first() != Some(&b'/') || !target.iter().copied().all(is_usual) {
+    if !is_newest
+        || target.len() > TARGET_MAX
+        || target.first() != Some(&b'/')
+        || !target.iter().copied().all(is_usual)
+    {
         return None;
     }
     let mut is_plain = true;

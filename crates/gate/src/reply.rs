@@ -100,7 +100,7 @@ pub(crate) fn read<'a>(
     if !matches!(parsed, Ok(httparse::Status::Complete(_))) {
         return Err(Fault("its head is none"));
     }
-    let (Some(status @ 100..), Some(version)) = (response.code, response.version) else {
+    let (Some(status @ (101 | 200..)), Some(version)) = (response.code, response.version) else {
         return Err(Fault("its status is none"));
     };
     let headers: &[Header<'a>] = response.headers;
@@ -108,7 +108,7 @@ pub(crate) fn read<'a>(
     for header in headers {
         seen.header(header)?;
     }
-    let is_bare = is_head || status < 200 || matches!(status, 204 | 304);
+    let is_bare = is_head || matches!(status, 101 | 204 | 304);
     let is_newest = version == 1;
     let rest = seen.rest(is_bare, is_newest)?;
     Ok(Reply {
@@ -270,6 +270,7 @@ mod tests {
             "200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
             "200 OK\r\nX : y",
             "099 OK",
+            "103 Early Hints",
             "20 OK",
         ] {
             assert!(rest(head, false).is_err(), "{head:?}");

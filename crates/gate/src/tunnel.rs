@@ -72,6 +72,8 @@ async fn copy(
             return to.shutdown().await;
         }
         to.write_all(&buffer[..length]).await?;
+        // TLS may hold the end of it back.
+        to.flush().await?;
         moved.fetch_add(length as u64, Ordering::Relaxed);
     }
 }

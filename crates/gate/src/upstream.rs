@@ -55,9 +55,8 @@ impl Pool {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.get_mut(address)?;
         while let Some(mut newest) = kept.pop() {
-            if now.saturating_duration_since(newest.since) > IDLE {
-                kept.clear();
-            } else if newest.link.is_idle() {
+            let is_fresh = now.saturating_duration_since(newest.since) <= IDLE;
+            if is_fresh && newest.link.is_idle() {
                 return Some(newest.link);
             }
         }

@@ -60,9 +60,35 @@ fn converse(mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
+/// Answers of which none is sound, but the last: it has no length, and ends with the connection.
+fn said(path: &str) -> Option<&'static str> {
+    let said = match path {
+        "/garbage" => "\0\x01\x02 no HTTP at all\r\n\r\n",
+        "/lengths" => "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+        "/both" => {
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+        }
+        "/switch" => "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+        // Some write a line end too many behind an answer. Who skips it before the next one may take a body for an answer.
+        "/newline" => {
+            "\r\nHTTP/1.1 200 OK\r\nContent-Length: 44\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
+        }
+        "/newline-hint" => {
+            "\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+        }
+        "/until-end" => "HTTP/1.0 200 OK\r\n\r\nhello",
+        _ => return None,
+    };
+    Some(said)
+}
+
 /// Answers one request; false where the connection ends.
 fn behave(stream: &mut TcpStream, path: &str, asked: usize) -> io::Result<bool> {
     let begun = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n0123456789";
+    if let Some(said) = said(path) {
+        stream.write_all(said.as_bytes())?;
+        return Ok(false);
+    }
     match path {
         "/hang" => thread::sleep(Duration::from_secs(5)),
         "/reset" => {
@@ -90,15 +116,6 @@ fn behave(stream: &mut TcpStream, path: &str, asked: usize) -> io::Result<bool> 
             let header = "x".repeat(1024 * 1024);
             stream.write_all(format!("HTTP/1.1 200 OK\r\nX-A: {header}\r\n\r\n").as_bytes())?;
         }
-        "/lengths" => stream.write_all(
-            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
-        )?,
-        "/both" => stream.write_all(
-            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-        )?,
-        "/switch" => stream.write_all(
-            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
-        )?,
         // Some write blanks behind the size of a chunk, and what follows the last one.
         "/padded" => {
             let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -106,14 +123,12 @@ fn behave(stream: &mut TcpStream, path: &str, asked: usize) -> io::Result<bool> 
             stream.write_all(format!("{head}{body}").as_bytes())?;
             return Ok(true);
         }
-        "/until-end" => stream.write_all(b"HTTP/1.0 200 OK\r\n\r\nhello")?,
         "/informs" => {
             let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(100);
             stream.write_all(hint.as_bytes())?;
             stream.write_all(&page("at last"))?;
             return Ok(true);
         }
-        "/garbage" => stream.write_all(b"\0\x01\x02 no HTTP at all\r\n\r\n")?,
         "/slow" => {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n")?;
             for _ in 0..20 {
@@ -169,6 +184,8 @@ fn h081_sites_that_fail() {
         ("/lengths", 502),
         ("/both", 502),
         ("/switch", 502),
+        ("/newline", 502),
+        ("/newline-hint", 502),
         ("/hang", 504),
     ] {
         let asked = Instant::now();
@@ -203,6 +220,77 @@ fn h081_sites_that_fail() {
     gate.check_after(&before);
     let careless = gate_before(site, "without = [\"broken_body\"]");
     assert!(!is_cut_visibly(careless.address, "/half"));
+}
+
+/// A site that reads the head of a request, does something, and then reads the rest.
+fn reading_late(first: fn(&mut TcpStream), then: fn(&mut TcpStream)) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    stream.read_exact(&mut byte)?;
+                    head.push(byte[0]);
+                }
+                first(&mut stream);
+                let head = String::from_utf8_lossy(&head);
+                let length = head
+                    .lines()
+                    .find_map(|line| line.strip_prefix("content-length: "));
+                let length: u64 = length.and_then(|length| length.parse().ok()).unwrap_or(0);
+                io::copy(&mut Read::by_ref(&mut stream).take(length), &mut io::sink())?;
+                then(&mut stream);
+                io::Result::Ok(())
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn a_site_that_answers_before_it_has_read_all() {
+    let site = reading_late(
+        |stream| {
+            let refused = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nno\n";
+            stream.write_all(refused).unwrap();
+        },
+        |_| {},
+    );
+    let gate = gate_before(site, "");
+    let body = vec![b'x'; 20_000_000];
+    let length = body.len().to_string();
+    for _ in 0..3 {
+        let mut client = Client::connect("127.0.0.1", gate.address).unwrap();
+        let head = request("POST", "/early", &[("Content-Length", &length)]);
+        // All is sent before anything is read.
+        client.send(&head).unwrap();
+        client.send(&body).unwrap();
+        assert_eq!(client.answer(false).unwrap().text(), "no\n");
+    }
+}
+
+#[test]
+fn a_site_has_all_its_time_once_a_slow_upload_has_ended() {
+    let site = reading_late(
+        |_| {},
+        |stream| {
+            thread::sleep(Duration::from_millis(700));
+            stream.write_all(&page("thanks")).unwrap();
+        },
+    );
+    // The site has a second for its answer, and the upload takes two.
+    let gate = gate_before(site, "");
+    let mut client = Client::connect("127.0.0.1", gate.address).unwrap();
+    let head = request("POST", "/slow", &[("Content-Length", "19")]);
+    client.send(&head).unwrap();
+    for _ in 0..19 {
+        thread::sleep(Duration::from_millis(100));
+        client.send(b"x").unwrap();
+    }
+    assert_eq!(client.answer(false).unwrap().text(), "thanks");
 }
 
 #[test]
