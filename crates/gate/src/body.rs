@@ -141,10 +141,8 @@ impl SiteBody {
                 }
                 continue;
             }
-            let (piece, data) = link.next_piece()?;
-            let data = Bytes::copy_from_slice(data);
-            link.pass(piece.skipped + piece.length);
-            if piece.is_last {
+            let (data, is_last) = link.take_piece()?;
+            if is_last {
                 self.end();
             }
             if !data.is_empty() {

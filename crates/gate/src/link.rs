@@ -12,6 +12,7 @@ use std::task::ready;
 use std::time::Duration;
 use std::time::Instant;
 
+use hyper::body::Bytes;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWrite;
@@ -31,7 +32,9 @@ pub(crate) type FromSite = Box<dyn AsyncRead + Send + Sync + Unpin>;
 pub(crate) type ToSite = Box<dyn AsyncWrite + Send + Sync + Unpin>;
 
 /// Bytes of a site's head that are taken, as many as other proxies take, and of its body that wait for a slow client.
-pub(crate) const HELD_MAX: usize = 16 * 1024;
+const HELD_MAX: usize = 16 * 1024;
+/// Room for most answers: more is made for those that fill it. A hundred streams of one client may wait with answers that nobody takes.
+const ROOM: usize = 4 * 1024;
 
 /// What every answer begins with.
 const VERSION: &[u8] = b"HTTP/1.";
@@ -65,10 +68,12 @@ pub(crate) struct Link {
     /// Bytes that were read, and how many of them were passed on.
     held: Vec<u8>,
     passed: usize,
+    /// Room to make for the next.
+    room: usize,
     /// What is to come of the answer.
     pub(crate) rest: Rest,
     /// The site wants to use it for more requests.
-    pub(crate) is_kept: bool,
+    is_kept: bool,
     /// For the answer and its parts.
     deadline: Deadline,
     is_waiting: bool,
@@ -88,6 +93,7 @@ impl Link {
             upload: None,
             held: Vec::new(),
             passed: 0,
+            room: ROOM,
             rest: Rest::End,
             is_kept: false,
             deadline: Deadline::new(Instant::now()),
@@ -131,8 +137,8 @@ impl Link {
         }
         poll_fn(|context| {
             if self.poll_send(context, &mut unsent)?.is_pending() {
-                let is_late = self.deadline.poll(context).map(|()| Err(Failure::Late));
-                return is_late;
+                let late = self.deadline.poll(context);
+                return late.map(|()| Err(Failure::Late));
             }
             loop {
                 if let Some(length) = self.whole_head()? {
@@ -251,12 +257,17 @@ impl Link {
 
     /// Reads what there is.
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        if self.held.len() == self.held.capacity() {
+        let is_small = self.held.is_empty() && self.held.capacity() < self.room;
+        if is_small || self.held.len() == self.held.capacity() {
             self.held.drain(..self.passed);
             self.passed = 0;
-            self.held.reserve_exact(HELD_MAX);
+            self.held.reserve_exact(self.room);
         }
-        pin!(self.from.read_buf(&mut self.held)).poll(context)
+        let read = pin!(self.from.read_buf(&mut self.held)).poll(context);
+        if self.held.len() == self.held.capacity() {
+            self.room = HELD_MAX;
+        }
+        read
     }
 
     /// Reads more of the answer's body: how many bytes, none at its end, or that they did not come in time.
@@ -287,6 +298,21 @@ impl Link {
         let bytes = &self.held[self.passed..];
         let piece = self.rest.next(bytes)?;
         Ok((piece, &bytes[piece.skipped..][..piece.length]))
+    }
+
+    /// The same as bytes to keep, which are passed on, and whether they are the last.
+    pub(crate) fn take_piece(&mut self) -> Result<(Bytes, bool), Fault> {
+        let piece = self.rest.next(&self.held[self.passed..])?;
+        let bytes = match piece.length == self.held.len() {
+            // A large body is never copied.
+            true => Bytes::from(std::mem::take(&mut self.held)),
+            false => {
+                let bytes = Bytes::copy_from_slice(&self.bytes()[piece.skipped..][..piece.length]);
+                self.pass(piece.skipped + piece.length);
+                bytes
+            }
+        };
+        Ok((bytes, piece.is_last))
     }
 
     /// True where the end of the connection is the end of the answer.

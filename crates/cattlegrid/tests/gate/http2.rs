@@ -388,7 +388,7 @@ fn stalled_streams_end(gate: &Gate) -> bool {
         "100 streams that nobody takes: {grown} KiB for a connection"
     ));
     // Each holds a connection to the site, with its buffers.
-    assert!(grown <= 10 * 1024);
+    assert!(grown <= 3 * 1024);
     talks
         .into_iter()
         .all(|mut talk| talk.is_ended_within(Duration::from_secs(6)))
