@@ -33,6 +33,7 @@ use crate::serve;
 use crate::serve::Connection;
 use crate::to_site;
 use crate::to_site::Sender;
+use crate::upload::LAST_CHUNK;
 use crate::upload::begin_chunk;
 use crate::upstream::Ask;
 use crate::worker::Logged;
@@ -244,8 +245,6 @@ where
         }
     }
 }
-
-const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// The client gets what there is, and then an end in the middle.
 async fn cut<S>(client: &mut Client<'_, S>, fault: Fault) -> io::Result<()>

@@ -13,12 +13,12 @@ use std::task::Context;
 use std::task::Poll;
 
 use http_body::Body as _;
-use hyper::body::Bytes;
 use hyper::body::Incoming;
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinHandle;
 
 use crate::link::ToSite;
+use crate::plain::OUT_MAX;
 
 /// What a client sends behind a head.
 #[derive(Debug)]
@@ -89,56 +89,74 @@ async fn send(
     body: Body,
     progress: Arc<Progress>,
 ) -> Option<ToSite> {
-    let sent = match to.write_all(&head).await {
-        Ok(()) => send_body(&mut to, body, &progress).await,
-        Err(error) => Err(error),
-    };
+    let sent = send_all(&mut to, head, body, &progress).await;
     // The site may have answered all the same.
     sent.is_ok().then_some(to)
 }
 
-async fn send_body(to: &mut ToSite, mut body: Body, progress: &Progress) -> io::Result<()> {
-    let mut left = body.length;
-    while let Some(frame) =
-        poll_fn(|context| Pin::new(&mut body.incoming).poll_frame(context)).await
-    {
-        let frame = frame.map_err(|_| failed(progress))?;
-        progress.frames.fetch_add(1, Ordering::Relaxed);
-        let Ok(bytes) = frame.into_data() else {
-            continue;
-        };
-        match &mut left {
-            None => send_chunk(to, &bytes).await?,
-            Some(left) => {
-                // More than was announced would be the beginning of another request.
-                *left = left
-                    .checked_sub(bytes.len() as u64)
-                    .ok_or_else(|| failed(progress))?;
-                to.write_all(&bytes).await?;
+/// Sends a head and what follows it. What comes at once goes on at once: a client may send a body byte by byte.
+async fn send_all(
+    to: &mut ToSite,
+    head: Vec<u8>,
+    mut body: Body,
+    progress: &Progress,
+) -> io::Result<()> {
+    let (mut out, mut left) = (head, body.length);
+    loop {
+        let next = poll_fn(
+            |context| match Pin::new(&mut body.incoming).poll_frame(context) {
+                Poll::Pending if !out.is_empty() => Poll::Ready(None),
+                polled => polled.map(Some),
+            },
+        );
+        let is_waiting = match next.await {
+            None => true,
+            Some(None) => break,
+            Some(Some(frame)) => {
+                let frame = frame.map_err(|_| failed(progress))?;
+                progress.frames.fetch_add(1, Ordering::Relaxed);
+                if let Ok(bytes) = frame.into_data() {
+                    add(&bytes, &mut left, &mut out).ok_or_else(|| failed(progress))?;
+                }
+                false
             }
+        };
+        if is_waiting || out.len() >= OUT_MAX {
+            to.write_all(&out).await?;
+            out.clear();
         }
     }
     match left {
-        None => to.write_all(b"0\r\n\r\n").await?,
+        None => out.extend_from_slice(LAST_CHUNK),
         Some(0) => {}
         Some(_) => return Err(failed(progress)),
     }
+    to.write_all(&out).await?;
     to.flush().await?;
     progress.state.store(DONE, Ordering::Relaxed);
     Ok(())
 }
 
-async fn send_chunk(to: &mut ToSite, bytes: &Bytes) -> io::Result<()> {
-    if bytes.is_empty() {
-        return Ok(());
+/// Adds bytes of a body, as a chunk where its length is not known. `None` where there are more than were announced: they would be the
+/// beginning of another request.
+fn add(bytes: &[u8], left: &mut Option<u64>, out: &mut Vec<u8>) -> Option<()> {
+    match left {
+        None if bytes.is_empty() => {}
+        None => {
+            begin_chunk(bytes.len(), out);
+            out.extend_from_slice(bytes);
+            out.extend_from_slice(b"\r\n");
+        }
+        Some(left) => {
+            *left = left.checked_sub(bytes.len() as u64)?;
+            out.extend_from_slice(bytes);
+        }
     }
-    // One call for a small chunk and its frame.
-    let mut chunk = Vec::with_capacity(bytes.len() + 20);
-    begin_chunk(bytes.len(), &mut chunk);
-    chunk.extend_from_slice(bytes);
-    chunk.extend_from_slice(b"\r\n");
-    to.write_all(&chunk).await
+    Some(())
 }
+
+/// The end of a body in chunks.
+pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// The line before the bytes of a chunk.
 pub(crate) fn begin_chunk(length: usize, out: &mut Vec<u8>) {
