@@ -42,7 +42,9 @@ use crate::headers::Name;
 use crate::log::Texts;
 use crate::metrics::Metrics;
 use crate::rules;
+use crate::to_site::Sender;
 use crate::trust;
+use crate::trust::Peer;
 
 /// What a reload replaces.
 #[derive(Debug)]
@@ -138,6 +140,16 @@ impl<'a> Facts<'a> {
             target: self.target,
             referrer: self.headers.get(Name::Referer).unwrap_or_default(),
             agent: self.agent(),
+        }
+    }
+
+    /// The one who asks, as sites are told.
+    pub(crate) fn sender(&self, peer: Peer, is_trusted: bool) -> Sender {
+        Sender {
+            peer,
+            client: self.client,
+            is_secure: self.is_secure,
+            is_trusted,
         }
     }
 

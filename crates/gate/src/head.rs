@@ -30,6 +30,14 @@ pub enum Unclear {
 /// Digits of the largest length that is taken.
 const DIGITS_MAX: usize = 18;
 
+/// A length: digits and nothing else.
+pub(crate) fn number(digits: &[u8]) -> Option<u64> {
+    let is_number =
+        (1..=DIGITS_MAX).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    let add = |sum, digit: &u8| sum * 10 + u64::from(digit - b'0');
+    is_number.then(|| digits.iter().fold(0, add))
+}
+
 /// The end of a head that begins here, behind its empty line; `None` while it is not all there.
 pub fn end(bytes: &[u8]) -> Option<usize> {
     // The library ends a head at bare line feeds, too. Such a head is refused by the check, and not waited for: what waits longest would
@@ -139,16 +147,10 @@ impl Seen {
     fn length(&mut self, value: &[u8]) -> Result<(), Unclear> {
         let digits = value.strip_prefix(b" ").unwrap_or(value);
         let digits = digits.strip_suffix(b" ").unwrap_or(digits);
-        let is_number =
-            (1..=DIGITS_MAX).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
-        if !is_number || self.length.is_some() {
+        if self.length.is_some() {
             return Err(Unclear::Length);
         }
-        self.length = Some(
-            digits
-                .iter()
-                .fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')),
-        );
+        self.length = Some(number(digits).ok_or(Unclear::Length)?);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! The headers of a request: as the HTTP library holds them, or as they stand in a head that it has not seen.
+//! The headers of a request: as the HTTP library holds them, or as they stand in a head that it has not seen; and how they are written.
 
 use hyper::HeaderMap;
 use hyper::header;
@@ -302,6 +302,24 @@ impl<'a> Headers<'a> {
     pub(crate) fn has(self, name: Name) -> bool {
         self.get(name).is_some()
     }
+}
+
+/// Writes the first line of an answer.
+pub(crate) fn write_status(status: u16, reason: &str, out: &mut Vec<u8>) {
+    let mut digits = itoa::Buffer::new();
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(digits.format(status).as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(reason.as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Writes a header.
+pub(crate) fn write(name: impl AsRef<[u8]>, value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(name.as_ref());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]

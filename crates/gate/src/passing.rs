@@ -3,12 +3,12 @@
 use std::future::poll_fn;
 use std::io;
 use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use std::time::Instant;
 
-use cattlegrid_core::policy::Decision;
 use hyper::Method;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
@@ -16,6 +16,7 @@ use tokio::io::AsyncWrite;
 use crate::gate::Facts;
 use crate::gate::Live;
 use crate::head;
+use crate::headers;
 use crate::headers::Headers;
 use crate::headers::Lines;
 use crate::link::Failure;
@@ -24,7 +25,6 @@ use crate::plain::Client;
 use crate::plain::OUT_MAX;
 use crate::plain::Plain;
 use crate::plain::Step;
-use crate::plain::header;
 use crate::proxy;
 use crate::reply;
 use crate::reply::Fault;
@@ -32,7 +32,6 @@ use crate::reply::Rest;
 use crate::serve;
 use crate::serve::Connection;
 use crate::to_site;
-use crate::to_site::Sender;
 use crate::upload::LAST_CHUNK;
 use crate::upload::begin_chunk;
 use crate::upstream::Ask;
@@ -68,20 +67,11 @@ pub(crate) fn step(connection: &Connection, live: &Arc<Live>, plain: &Plain<'_>)
     if facts.path().starts_with(live.setup.prefix.as_str()) {
         return None;
     }
-    let mut entry = serve::entry(connection, live, &facts);
-    let judged = connection.worker.gate.judge(live, &facts);
-    serve::note(&mut entry, &judged);
-    if judged.done != Decision::Pass {
-        let response = serve::contain(connection, live, &facts, &judged);
-        let response = serve::logged(connection, entry, &facts, response);
-        return Some(Step::Answer(response.into()));
-    }
-    let sender = Sender {
-        peer: connection.peer,
-        client: facts.client,
-        is_secure: facts.is_secure,
-        is_trusted,
+    let logged = match serve::decide(connection, live, &facts, false) {
+        ControlFlow::Continue(logged) => logged,
+        ControlFlow::Break(response) => return Some(Step::Answer(response.into())),
     };
+    let sender = facts.sender(connection.peer, is_trusted);
     let asked = to_site::Asked {
         method: plain.method.as_str(),
         target: plain.target,
@@ -95,7 +85,7 @@ pub(crate) fn step(connection: &Connection, live: &Arc<Live>, plain: &Plain<'_>)
         live: Arc::clone(live),
         site,
         is_head: plain.method == Method::HEAD,
-        logged: Logged::new(&connection.worker, entry, &facts.texts()),
+        logged,
     })))
 }
 
@@ -175,27 +165,22 @@ impl Passing {
         self.logged.entry.status = reply.status;
         let is_private = proxy::look(&self.live, &reply, &self.logged);
         let out = &mut client.out;
-        let mut digits = itoa::Buffer::new();
-        out.extend_from_slice(b"HTTP/1.1 ");
-        out.extend_from_slice(digits.format(reply.status).as_bytes());
-        out.push(b' ');
-        out.extend_from_slice(reply.reason.as_bytes());
-        out.extend_from_slice(b"\r\n");
+        headers::write_status(reply.status, reply.reason, out);
         for sent in reply.headers() {
-            header(sent.name, sent.value, out);
+            headers::write(sent.name, sent.value, out);
         }
         if is_private {
-            header("cache-control", b"private", out);
+            headers::write("cache-control", b"private", out);
         }
         if !reply.has_date {
             let second = gate.clock.at(self.logged.entry.started);
-            header("date", client.date.at(second), out);
+            headers::write("date", client.date.at(second), out);
         }
         if !matches!(reply.rest, Rest::Bytes(_)) {
-            header("transfer-encoding", b"chunked", out);
+            headers::write("transfer-encoding", b"chunked", out);
         }
         if is_last {
-            header("connection", b"close", out);
+            headers::write("connection", b"close", out);
         }
         out.extend_from_slice(b"\r\n");
         let (rest, is_kept) = (reply.rest, reply.is_kept);

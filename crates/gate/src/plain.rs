@@ -33,6 +33,7 @@ use crate::framing::is_hop_by_hop;
 use crate::gate::Gate;
 use crate::head;
 use crate::head::Follows;
+use crate::headers;
 use crate::headers::Headers;
 use crate::headers::Lines;
 use crate::headers::Name;
@@ -393,23 +394,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<'_, S> {
             // The gate answers with a whole text or with none.
             _ => b"",
         };
-        out.extend_from_slice(b"HTTP/1.1 ");
-        out.extend_from_slice(status.as_str().as_bytes());
-        out.push(b' ');
-        out.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
-        out.extend_from_slice(b"\r\n");
+        let reason = status.canonical_reason().unwrap_or_default();
+        headers::write_status(status.as_u16(), reason, out);
         for (name, value) in response.headers() {
-            header(name.as_str(), value.as_bytes(), out);
+            headers::write(name.as_str(), value.as_bytes(), out);
         }
         if let Some(decision) = decision {
-            header(X_DECISION.as_str(), decision.name().as_bytes(), out);
+            headers::write(X_DECISION.as_str(), decision.name().as_bytes(), out);
         }
         if is_last {
-            header("connection", b"close", out);
+            headers::write("connection", b"close", out);
         }
         let mut digits = itoa::Buffer::new();
-        header("content-length", digits.format(body.len()).as_bytes(), out);
-        header("date", self.date.at(gate.clock.at(self.moment)), out);
+        headers::write("content-length", digits.format(body.len()).as_bytes(), out);
+        headers::write("date", self.date.at(gate.clock.at(self.moment)), out);
         out.extend_from_slice(b"\r\n");
         if !is_head {
             out.extend_from_slice(body);
@@ -443,12 +441,4 @@ impl Date {
         }
         self.text.as_bytes()
     }
-}
-
-/// Writes a header.
-pub(crate) fn header(name: &str, value: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
 }

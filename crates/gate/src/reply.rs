@@ -6,6 +6,7 @@ use httparse::Header;
 
 use crate::framing::is_hop_by_hop;
 use crate::framing::listed;
+use crate::head;
 use crate::head::Chunks;
 use crate::head::Piece;
 
@@ -145,14 +146,11 @@ impl Seen {
             12 if is("content-type") => self.is_html |= is_html(header.value),
             13 if is("cache-control") => self.says_caches = true,
             14 if is("content-length") => {
-                let digits = header.value;
-                let is_number =
-                    (1..=18).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
-                if !is_number || self.length.is_some() {
+                let length = head::number(header.value);
+                if length.is_none() || self.length.is_some() {
                     return Err(Fault("its length is none, or one of two"));
                 }
-                let number = |sum, digit: &u8| sum * 10 + u64::from(digit - b'0');
-                self.length = Some(digits.iter().fold(0, number));
+                self.length = length;
             }
             17 if is("transfer-encoding") => {
                 if self.is_chunked || !header.value.eq_ignore_ascii_case(b"chunked") {

@@ -1,5 +1,6 @@
 //! Answers one request: refuse what is in doubt, decide, then pass it on or answer it.
 
+use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,7 +37,6 @@ use crate::log::Entry;
 use crate::log::Outcome;
 use crate::own;
 use crate::proxy;
-use crate::to_site::Sender;
 use crate::trust::Peer;
 use crate::worker::Logged;
 use crate::worker::Worker;
@@ -133,7 +133,6 @@ async fn proxied(
     request: Request<Incoming>,
     host: String,
 ) -> Response<Body> {
-    let gate = &connection.worker.gate;
     let Some(site) = live.setup.site(&host) else {
         return plain(
             StatusCode::MISDIRECTED_REQUEST,
@@ -156,7 +155,6 @@ async fn proxied(
         is_secure: connection.is_tls || is_trusted && says_https(headers),
         is_counted: true,
     };
-    let mut entry = entry(&connection, &live, &facts);
     if let Some(name) = facts.path().strip_prefix(live.setup.prefix.as_str()) {
         let name = name.to_owned();
         let asking = own::Asking {
@@ -164,26 +162,39 @@ async fn proxied(
             client: facts.client,
             is_secure: facts.is_secure,
         };
+        let entry = entry(&connection, &live, &facts);
         let logged = Logged::new(&connection.worker, entry, &facts.texts());
         let answering = own::answer(&connection, &live, request, asking, &name, logged);
         return Box::pin(answering).await;
     }
-    let judged = gate.judge(&live, &facts);
-    note(&mut entry, &judged);
     // An upgrade is a request like any other.
     let is_open = framing::websocket(&request) && !live.setup.defences.has(Defence::Upgrade);
-    if judged.done != Decision::Pass && !is_open {
-        let response = contain(&connection, &live, &facts, &judged);
-        return logged(&connection, entry, &facts, response);
-    }
-    let sender = Sender {
-        peer: connection.peer,
-        client: facts.client,
-        is_secure: facts.is_secure,
-        is_trusted,
+    let logged = match decide(&connection, &live, &facts, is_open) {
+        ControlFlow::Continue(logged) => logged,
+        ControlFlow::Break(response) => return response,
     };
-    let logged = Logged::new(&connection.worker, entry, &facts.texts());
+    let sender = facts.sender(connection.peer, is_trusted);
     proxy::pass(connection, live, request, site, sender, logged).await
+}
+
+/// Decides about a request for a site: it passes, or this is the answer. An open one passes whatever is decided.
+pub(crate) fn decide(
+    connection: &Connection,
+    live: &Live,
+    facts: &Facts<'_>,
+    is_open: bool,
+) -> ControlFlow<Response<Body>, Logged> {
+    let mut entry = entry(connection, live, facts);
+    let judged = connection.worker.gate.judge(live, facts);
+    note(&mut entry, &judged);
+    if judged.done != Decision::Pass && !is_open {
+        let response = contain(connection, live, facts, &judged);
+        entry.answered(&response);
+        let worker = &connection.worker;
+        worker.log(&entry, &facts.texts(), Instant::now());
+        return ControlFlow::Break(response);
+    }
+    ControlFlow::Continue(Logged::new(&connection.worker, entry, &facts.texts()))
 }
 
 /// What a request was, for the log.
@@ -291,19 +302,6 @@ pub(crate) fn says_https(headers: Headers<'_>) -> bool {
         |proto: &[u8]| proto.eq_ignore_ascii_case(b"https") || proto.eq_ignore_ascii_case(b"wss");
     let mut protos = headers.all(Name::XForwardedProto).peekable();
     protos.peek().is_some() && protos.all(is_https)
-}
-
-/// Writes down an answer that is whole.
-pub(crate) fn logged(
-    connection: &Connection,
-    mut entry: Entry,
-    facts: &Facts<'_>,
-    response: Response<Body>,
-) -> Response<Body> {
-    entry.answered(&response);
-    let worker = &connection.worker;
-    worker.log(&entry, &facts.texts(), Instant::now());
-    response
 }
 
 /// A page of ours as an answer.

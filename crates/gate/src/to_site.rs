@@ -10,6 +10,7 @@ use crate::defence::Defences;
 use crate::framing::is_hop_by_hop;
 use crate::framing::is_spoofed;
 use crate::framing::listed;
+use crate::headers;
 use crate::headers::Headers;
 use crate::headers::Name;
 use crate::trust;
@@ -68,10 +69,7 @@ struct Head<'a> {
 
 impl Head<'_> {
     fn line(&mut self, name: &[u8], value: &[u8]) {
-        self.out.extend_from_slice(name);
-        self.out.extend_from_slice(b": ");
-        self.out.extend_from_slice(value);
-        self.out.extend_from_slice(b"\r\n");
+        headers::write(name, value, &mut self.out);
     }
 
     /// What the client sent and the site may see.

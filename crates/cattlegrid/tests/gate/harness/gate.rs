@@ -160,12 +160,13 @@ impl Gate {
         fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default()
     }
 
-    /// The lines of the access log.
+    /// The lines of the access log that are whole: the gate may be writing the next.
     pub(crate) fn log(&self) -> Vec<serde_json::Value> {
         let text =
             fs::read_to_string(self.folder.path().join("state/access.log")).unwrap_or_default();
-        let lines = text.lines();
-        lines
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole
+            .lines()
             .map(|line| {
                 serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
             })
