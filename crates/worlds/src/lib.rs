@@ -22,6 +22,8 @@ pub mod volumes;
 
 pub mod crowd;
 
+pub mod scene;
+
 mod containment;
 mod shop;
 mod social;
