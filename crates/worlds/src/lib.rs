@@ -30,6 +30,7 @@ mod containment;
     reason = "called by the command line from the next commit on"
 )]
 mod midsize;
+mod portal;
 mod shop;
 mod social;
 mod town;

@@ -1,0 +1,62 @@
+//! Referrers as no browser writes them.
+//!
+//! # Why it matters
+//! A browser that names the page which led there names its path, and be it the slash behind the host. Programs that make up a referrer
+//! often write the bare host, or the very page they ask for.
+//!
+//! # When it is wrong
+//! A page that sends the visitor back to itself after a form names itself; that happens now and then, not for most pages. Some apps
+//! write a bare host when they open a link: once, not again and again.
+
+use super::Detector;
+use super::Family;
+use super::Spec;
+use super::percent;
+use super::settings;
+use crate::evidence::Context;
+use crate::evidence::Gap;
+use crate::evidence::Outcome;
+use crate::profile::Profile;
+
+pub(super) const SPEC: Spec = Spec::of::<ForgedReferrer>(
+    "forged_referrer",
+    Family::Headers,
+    None,
+    include_str!("forged_referrer.rs"),
+);
+
+settings! {
+    ForgedReferrer {
+        /// Stay silent below this many such referrers.
+        odd_min: u32 = 3,
+        /// Share of them among its page requests from which it points to a crawler.
+        share_min: f64 = 0.5,
+    }
+}
+
+impl Detector for ForgedReferrer {
+    fn evaluate(&self, profile: &Profile, _: &Context<'_>) -> Outcome {
+        if profile.referrers == 0 && profile.pages > 0 {
+            return Outcome::Abstain(Gap::NotLogged("the referrer is"));
+        }
+        let odd = profile.oddities().referrers_odd;
+        let share = f64::from(odd) / f64::from(profile.referrers.max(1));
+        if odd < self.odd_min || share < self.share_min {
+            return Outcome::Clear(share);
+        }
+        // A browser that loads the parts of its pages may be shown a page that leads to itself.
+        let decibans = match profile.assets {
+            0 => 11.0,
+            _ => 6.0,
+        };
+        Outcome::learned(
+            decibans,
+            format!(
+                "{} of its {} page requests have a referrer that no browser writes: a host without a path, or the page itself",
+                percent(share),
+                profile.referrers
+            ),
+            &[("odd", f64::from(odd)), ("share", share)],
+        )
+    }
+}
