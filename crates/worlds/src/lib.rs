@@ -31,6 +31,7 @@ mod containment;
 )]
 mod midsize;
 mod portal;
+mod market;
 mod shop;
 mod social;
 mod town;
