@@ -328,7 +328,8 @@ pub(crate) struct InspectArgs {
 pub(crate) struct SimulateArgs {
     /// The world: social (a social network after the PubCrawl paper), social-test (the same with few users), shop,
     /// town (many readers of few pages), fleets (the same with fleets among them), containment (a large site with the
-    /// long tail of its sources: 2.4 GB), containment-small (a tenth of that)
+    /// long tail of its sources: 2.4 GB), containment-small (a tenth of that). Only for tests, nothing is learned from them: market
+    /// and portal (heavy sources of people and crawlers), midsize (many light people and robots), midsize-calm (the same without fleets)
     pub(crate) world: String,
     /// The world grows from this number: one seed, one byte sequence
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -336,6 +337,9 @@ pub(crate) struct SimulateArgs {
     /// Folder for access.log and labels.csv
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: PathBuf,
+    /// Write the common format, without referrer and user agent
+    #[arg(long)]
+    pub(crate) common: bool,
     /// Say nothing
     #[arg(long, short)]
     pub(crate) quiet: bool,

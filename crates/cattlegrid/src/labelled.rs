@@ -384,7 +384,7 @@ fn derive(source: &SourceReport) -> Option<&'static str> {
         (Class::Crawler, Some(Kind::Masquerading)) if by_name => Some("masquerading"),
         (Class::Crawler, _) if by_name => Some("unauthorized"),
         // Pages with their parts, and links that were followed.
-        _ if speaks_for_people("loaded_page_parts") && speaks_for_people("suspicious_referrer") => {
+        _ if speaks_for_people("loaded_page_parts") && speaks_for_people("followed_links") => {
             Some("user")
         }
         _ => None,

@@ -1,12 +1,17 @@
 //! `simulate`: a world whose truth is known, as a log and labels.
 
 use std::cell::Cell;
+use std::cell::RefCell;
 use std::io;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use anyhow::bail;
 use cattlegrid_worlds::World;
+use cattlegrid_worlds::scene::Fields;
+use cattlegrid_worlds::scenes::SceneKind;
 use cattlegrid_worlds::world::Kind;
 use cattlegrid_worlds::write::write_labels;
 use cattlegrid_worlds::write::write_log;
@@ -15,39 +20,88 @@ use crate::cli::SimulateArgs;
 use crate::files::write_whole;
 
 pub(crate) fn run(arguments: &SimulateArgs) -> anyhow::Result<ExitCode> {
-    let kind = kind(&arguments.world)?;
+    let scene = SceneKind::ALL
+        .into_iter()
+        .find(|scene| scene.name() == arguments.world);
+    // Before the folder is made: a misspelt name leaves nothing behind.
+    let kind = match scene {
+        None => Some(kind(&arguments.world)?),
+        Some(_) => None,
+    };
+    if arguments.common && scene.is_none() {
+        bail!(
+            "--common is for {}; the other worlds have one format each",
+            SceneKind::ALL.map(SceneKind::name).join(", ")
+        );
+    }
     let folder = &arguments.out;
     std::fs::create_dir_all(folder)
         .with_context(|| format!("the folder {} cannot be made", folder.display()))?;
-    let world = World::new(kind, arguments.seed);
-    let written = Cell::new(0);
-    write_whole(&folder.join("labels.csv"), |file| {
-        let mut out = io::BufWriter::new(file);
-        write_labels(&world, &mut out)?;
-        out.flush()
-    })?;
-    write_whole(&folder.join("access.log"), |file| {
-        written.set(write_log(&world, file)?);
-        Ok(())
-    })?;
+    let (requests, sources) = match (scene, kind) {
+        (Some(scene), _) => write_scene(scene, arguments, folder)?,
+        (None, Some(kind)) => write_world(&World::new(kind, arguments.seed), folder)?,
+        (None, None) => unreachable!("it is one or the other"),
+    };
     if !arguments.quiet {
-        let mut out = io::stdout().lock();
         writeln!(
-            out,
-            "{} requests of {} sources in {}, what they are in labels.csv beside it",
-            written.get(),
-            world.actors.len() + world.crowd_sources().len(),
+            io::stdout().lock(),
+            "{requests} requests of {sources} sources in {}, what they are in labels.csv beside it",
             folder.join("access.log").display()
         )?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
+fn write_world(world: &World, folder: &Path) -> anyhow::Result<(u64, usize)> {
+    let written = Cell::new(0);
+    write_whole(&folder.join("labels.csv"), |file| {
+        let mut out = io::BufWriter::new(file);
+        write_labels(world, &mut out)?;
+        out.flush()
+    })?;
+    write_whole(&folder.join("access.log"), |file| {
+        written.set(write_log(world, file)?);
+        Ok(())
+    })?;
+    let sources = world.actors.len() + world.crowd_sources().len();
+    Ok((written.get(), sources))
+}
+
+fn write_scene(
+    kind: SceneKind,
+    arguments: &SimulateArgs,
+    folder: &Path,
+) -> anyhow::Result<(u64, usize)> {
+    let scene = RefCell::new(kind.build(arguments.seed));
+    let fields = match arguments.common {
+        true => Fields::Common,
+        false => Fields::Combined,
+    };
+    let written = Cell::new(0);
+    write_whole(&folder.join("labels.csv"), |file| {
+        let mut out = io::BufWriter::new(file);
+        scene.borrow().write_labels(&mut out)?;
+        out.flush()
+    })?;
+    write_whole(&folder.join("access.log"), |file| {
+        written.set(scene.borrow_mut().write_log(fields, file)?);
+        Ok(())
+    })?;
+    let sources = scene.borrow().parties().len();
+    Ok((written.get(), sources))
+}
+
 /// The kind of world by its name.
 pub(crate) fn kind(name: &str) -> anyhow::Result<Kind> {
     let found = Kind::ALL.into_iter().find(|kind| kind.name() == name);
     found.with_context(|| {
-        let all = Kind::ALL.map(|kind| format!("\n  {:<17} {}", kind.name(), kind.describe()));
-        format!("there is no world '{name}'; there are:{}", all.concat())
+        let line = |name: &str, what: &str| format!("\n  {name:<17} {what}");
+        let worlds = Kind::ALL.map(|kind| line(kind.name(), kind.describe()));
+        let scenes = SceneKind::ALL.map(|scene| line(scene.name(), scene.describe()));
+        format!(
+            "there is no world '{name}'; there are:{}{}",
+            worlds.concat(),
+            scenes.concat()
+        )
     })
 }

@@ -56,7 +56,7 @@ pub struct Finding {
     pub why: String,
     /// The measured numbers.
     pub values: Vec<(&'static str, f64)>,
-    /// A weight of its own in decibans, positive towards a crawler, where it was learned.
+    /// A weight of its own in decibans, positive towards a crawler, where it was learned or depends on what was measured.
     pub learned: Option<f64>,
 }
 
@@ -71,7 +71,7 @@ impl Outcome {
         })
     }
 
-    /// A finding whose weight was learned.
+    /// A finding whose weight was learned, or depends on what was measured.
     pub fn learned(decibans: f64, why: String, values: &[(&'static str, f64)]) -> Outcome {
         Outcome::Finding(Finding {
             toward: if decibans > 0.0 {

@@ -92,8 +92,33 @@ pub struct Request<'a> {
     pub user: Field<'a>,
     /// How long the answer took, in microseconds.
     pub duration_us: Option<u64>,
+    /// The version of HTTP.
+    pub protocol: Protocol,
     /// A gate before the site answered it instead: it says nothing about who sent it.
     pub is_refused: bool,
+}
+
+/// The version of HTTP that a request was sent with, as far as a rule asks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// Not logged.
+    #[default]
+    NotLogged,
+    /// HTTP/1.0, which no browser has spoken by itself since about 2000.
+    Http10,
+    /// Anything later.
+    Later,
+}
+
+impl Protocol {
+    /// The version in a request line's last part.
+    pub fn of(text: &[u8]) -> Protocol {
+        match text {
+            b"HTTP/1.0" => Protocol::Http10,
+            _ if text.starts_with(b"HTTP/") => Protocol::Later,
+            _ => Protocol::NotLogged,
+        }
+    }
 }
 
 /// Whom we judge: an IPv4 address, an IPv6 /64 network, or an opaque token (a host name, a pseudonym).

@@ -5,12 +5,91 @@ use std::ops::Range;
 use cattlegrid_learn::series::DAY;
 
 use crate::profile::Distinct;
+use crate::profile::FOLDER_BITS;
 use crate::profile::Profile;
 use crate::profile::Record;
+use crate::profile::Viewing;
 use crate::profile::flag;
+use crate::profile::folder;
 
 /// Cells that count referring hosts by hash.
 const HOST_CELLS: usize = 1024;
+
+/// Folders of a site, by hash.
+const FOLDERS: usize = 1 << FOLDER_BITS;
+
+/// How visitors who load parts at all view the pages of one folder.
+#[derive(Debug, Clone, Copy, Default)]
+struct Folder {
+    views: u32,
+    with_parts: u32,
+    with_images: u32,
+    /// Of these, the views right after another page of the same folder.
+    later: u32,
+    later_with_parts: u32,
+}
+
+impl Folder {
+    fn add(&mut self, other: &Folder) {
+        self.views += other.views;
+        self.with_parts += other.with_parts;
+        self.with_images += other.with_images;
+        self.later += other.later;
+        self.later_with_parts += other.later_with_parts;
+    }
+
+    /// Share of later views that come with parts. Half a view more, so that one visitor does not make a custom; and what most visitors
+    /// have in their caches is expected of nobody.
+    fn later_share(&self) -> f64 {
+        const CUSTOM_MIN: f64 = 0.3;
+        let later = self.later.max(self.later_with_parts);
+        let share = f64::from(self.later_with_parts) / (f64::from(later) + 0.5);
+        if share < CUSTOM_MIN { 0.0 } else { share }
+    }
+
+    /// Share of views that come with pictures.
+    fn image_share(&self) -> f64 {
+        f64::from(self.with_images) / (f64::from(self.views.max(self.with_images)) + 0.5)
+    }
+}
+
+/// How many sources of a site do what browsers do: each counts the same, so that one heavy crawler does not set the rule.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Customs {
+    /// Sources with more than one request.
+    pub sources: u64,
+    /// Of these, the ones that were sent three pages or more and name themselves no robot.
+    pub readers: u64,
+    /// Of these, the ones that loaded parts of pages.
+    pub loaders: u64,
+    /// Sources that speak HTTP/1.0.
+    pub old_protocol: u64,
+    /// Sources without a user agent.
+    pub agentless: u64,
+}
+
+impl Customs {
+    fn observe(&mut self, profile: &Profile) {
+        let odd = profile.oddities();
+        let is_reader = profile.shown >= READER_PAGES && profile.declared == 0;
+        self.sources += 1;
+        self.readers += u64::from(is_reader);
+        self.loaders += u64::from(is_reader && profile.assets > 0);
+        self.old_protocol += u64::from(odd.old_protocol * 2 > profile.requests);
+        self.agentless += u64::from(odd.agents_empty * 2 > profile.requests);
+    }
+
+    fn absorb(&mut self, other: Customs) {
+        self.sources += other.sources;
+        self.readers += other.readers;
+        self.loaders += other.loaders;
+        self.old_protocol += other.old_protocol;
+        self.agentless += other.agentless;
+    }
+}
+
+/// Pages from which a source is a reader, whose browser loads parts if it ever does.
+const READER_PAGES: u32 = 3;
 
 /// Totals of one window. All of them are integers that add up in any order.
 #[derive(Debug, Clone)]
@@ -28,6 +107,9 @@ pub struct Site {
     /// Asset requests by their referrer's host: browsers name the page's own site there.
     asset_hosts: Option<Box<[u32; HOST_CELLS]>>,
     asset_referrers: u64,
+    /// By the folder's hash: pages of one folder are made alike.
+    folders: Option<Box<[Folder; FOLDERS]>>,
+    customs: Customs,
     /// Sources with pages enough to have a habit, and the sum of their query shares in thousandths.
     habit_sources: u64,
     habit_queries: u64,
@@ -59,6 +141,8 @@ impl Default for Site {
             flags: 0,
             asset_hosts: None,
             asset_referrers: 0,
+            folders: None,
+            customs: Customs::default(),
             habit_sources: 0,
             habit_queries: 0,
             distinct_pages: Distinct::default(),
@@ -92,6 +176,24 @@ impl Site {
         }
     }
 
+    /// Takes in how a page is viewed.
+    pub fn observe_view(&mut self, viewing: Viewing) {
+        if !viewing.view && !viewing.with_parts && !viewing.with_images {
+            return;
+        }
+        let folders = self
+            .folders
+            .get_or_insert_with(|| Box::new([Folder::default(); FOLDERS]));
+        let folder = &mut folders[viewing.folder];
+        folder.views += u32::from(viewing.view);
+        folder.with_parts += u32::from(viewing.with_parts);
+        folder.with_images += u32::from(viewing.with_images);
+        if viewing.is_later {
+            folder.later += u32::from(viewing.view);
+            folder.later_with_parts += u32::from(viewing.with_parts);
+        }
+    }
+
     /// Takes in the habits of one source: each counts the same, so that one heavy crawler does not set the rule.
     pub fn observe_habits(&mut self, profile: &Profile, bins: usize) {
         self.half_hours.resize(bins, 0);
@@ -99,6 +201,7 @@ impl Site {
             .bins
             .for_each(|bin, count| self.half_hours[usize::from(bin)] += u64::from(count));
         self.distinct_pages.absorb(&profile.distinct_pages);
+        self.customs.observe(profile);
         if profile.pages >= HABIT_PAGES {
             self.habit_sources += 1;
             self.habit_queries += u64::from(profile.queries) * 1000 / u64::from(profile.pages);
@@ -113,6 +216,7 @@ impl Site {
         self.sessions += other.sessions;
         self.flags |= other.flags;
         self.asset_referrers += other.asset_referrers;
+        self.customs.absorb(other.customs);
         self.habit_sources += other.habit_sources;
         self.habit_queries += other.habit_queries;
         self.distinct_pages.absorb(&other.distinct_pages);
@@ -121,6 +225,14 @@ impl Site {
         }
         for (mine, theirs) in self.half_hours.iter_mut().zip(&other.half_hours) {
             *mine += theirs;
+        }
+        if let Some(theirs) = &other.folders {
+            let mine = self
+                .folders
+                .get_or_insert_with(|| Box::new([Folder::default(); FOLDERS]));
+            for (mine, theirs) in mine.iter_mut().zip(theirs.iter()) {
+                mine.add(theirs);
+            }
         }
         if let Some(theirs) = &other.asset_hosts {
             let mine = self
@@ -140,6 +252,62 @@ impl Site {
             flag::SESSION_LOGGED,
         ]
         .map(|bit| self.flags & bit != 0)
+    }
+
+    /// What the site's other sources do.
+    pub fn customs(&self) -> Customs {
+        self.customs
+    }
+
+    /// True where enough sources load parts of this site's pages for their absence to say something.
+    pub fn has_parts(&self) -> bool {
+        const LOADERS_MIN: u64 = 10;
+        let Customs {
+            readers, loaders, ..
+        } = self.customs;
+        loaders >= LOADERS_MIN && loaders * 5 >= readers
+    }
+
+    /// How many of a source's pages a browser would have loaded with parts, and with pictures, if it did as other visitors do who load
+    /// parts at all. A cache from earlier visits explains the first page of each folder, and what its pages have in common explains as
+    /// much as it does for others: of chapter after chapter hardly one brings anything new.
+    pub fn expected_parts(&self, profile: &Profile) -> (f64, f64) {
+        let Some(folders) = &self.folders else {
+            return (0.0, 0.0);
+        };
+        let Some(few) = profile.distinct_pages.few() else {
+            return self.expected_of_many(profile, folders);
+        };
+        let mut seen = [0_u64; FOLDERS / 64];
+        let (mut parts, mut images) = (0.0, 0.0);
+        for at in few.iter().map(|page| folder(*page)) {
+            if seen[at / 64] >> (at % 64) & 1 == 1 {
+                parts += folders[at].later_share();
+            }
+            seen[at / 64] |= 1 << (at % 64);
+            images += folders[at].image_share();
+        }
+        (parts, images)
+    }
+
+    /// Of many pages only the number is known: those of the folder in which it goes from page to page, or those of all.
+    fn expected_of_many(&self, profile: &Profile, folders: &[Folder; FOLDERS]) -> (f64, f64) {
+        let steps = profile.named_pairs.all + profile.numbered_pairs.all;
+        let stays = steps * 2 >= profile.pages;
+        let like = match profile.last_folder().filter(|_| stays) {
+            Some(folder) => folders[folder],
+            None => folders.iter().fold(Folder::default(), |mut sum, folder| {
+                sum.add(folder);
+                sum
+            }),
+        };
+        let pages = profile.distinct_pages.count() as f64;
+        (like.later_share() * pages, like.image_share() * pages)
+    }
+
+    /// Whether any request's version of HTTP was logged.
+    pub fn tells_protocol(&self) -> bool {
+        self.flags & flag::PROTOCOL_LOGGED != 0
     }
 
     /// Whether any request's answering time was logged.

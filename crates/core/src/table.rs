@@ -119,19 +119,23 @@ struct Single {
     bytes: u32,
     time: u32,
     page: u32,
-    group: u32,
+    group: u16,
+    from: u16,
     agent: u32,
-    /// Flags, and above them the stream.
     flags: u32,
+    /// The robot, and above it the stream.
     robot: u16,
     took: Took,
 }
+
+/// Bits for the number of a robot: the lists have some two thousand.
+const ROBOT_BITS: u32 = 12;
 
 impl Single {
     /// The short form, where the record has one.
     fn of(record: &Record, stream: u16) -> Option<Single> {
         let lossless = record.session == 0 && !record.has(flag::REFERRER_LISTING);
-        let fits = u32::from(stream) < 1 << (32 - flag::BITS);
+        let fits = record.robot >> ROBOT_BITS == 0 && stream >> (16 - ROBOT_BITS) == 0;
         let bytes = u32::try_from(record.bytes)
             .ok()
             .filter(|_| lossless && fits)?;
@@ -141,9 +145,10 @@ impl Single {
             time: record.time,
             page: record.page,
             group: record.group,
+            from: record.from,
             agent: record.agent,
-            flags: record.flags | u32::from(stream) << flag::BITS,
-            robot: record.robot,
+            flags: record.flags,
+            robot: record.robot | stream << ROBOT_BITS,
             took: record.took,
         })
     }
@@ -156,12 +161,13 @@ impl Single {
             time: self.time,
             page: self.page,
             group: self.group,
+            from: self.from,
             agent: self.agent,
             session: 0,
             referrer_host: 0,
             host: 0,
-            flags: self.flags & ((1 << flag::BITS) - 1),
-            robot: self.robot,
+            flags: self.flags,
+            robot: self.robot & ((1 << ROBOT_BITS) - 1),
             took: self.took,
         }
     }
@@ -232,7 +238,8 @@ impl Table {
         match near.or_else(|| self.find(record.source(), window)) {
             Some(at) => {
                 let profile = self.profile_mut(at, clock);
-                profile.observe(record, stream, bin, clock.bins as usize);
+                let viewing = profile.observe(record, stream, bin, clock.bins as usize);
+                self.site(window).observe_view(viewing);
             }
             None => self.insert(record, &ahead.place, clock),
         }
@@ -427,7 +434,7 @@ impl Single {
     fn unfold(&self, source: u64, clock: &Clock, profile: &mut Profile) {
         profile.clear();
         let (_, bin) = clock.place(self.time);
-        let stream = (self.flags >> flag::BITS) as u16;
+        let stream = self.robot >> ROBOT_BITS;
         profile.observe(&self.record(source), stream, bin, clock.bins as usize);
     }
 }

@@ -3,6 +3,7 @@
 use crate::detectors::Detector;
 use crate::detectors::Family;
 use crate::detectors::SPECS;
+use crate::detectors::Spec;
 use crate::detectors::VoteSet;
 use crate::evidence::Context;
 use crate::evidence::Gap;
@@ -169,21 +170,6 @@ impl Verdict {
 }
 
 /// Weights and thresholds of the verdict, in decibans.
-///
-/// Shipped values, set by hand until they are learned from labelled logs. A weight of 10 says: ten times as likely
-/// on a crawler as on a person. They follow from the published rates and from what the rule can mistake, not from any
-/// of the logs that we report results on:
-///
-/// * An empty referrer or an error rate above a third is common among crawlers and happens to few people: about 6 to 1.
-/// * Hardly any revisits, or no parameters, happens to many readers of few pages: 2 to 1.
-/// * One agent in a hundred others: PubCrawl names it suspicious, updates of a browser explain some: 3 to 1.
-/// * Sorted order over twenty steps by chance is a matter of 1 in 30,000; readers of numbered chapters remain: 25 to 1.
-/// * Loading a page's parts is what browsers are for, and what few crawlers pay for: 5 to 1 for people.
-/// * People do not ask for robots.txt, nor take what it forbids after reading it: 15 and 10 to 1 beside each other.
-/// * A third of a large site, each page once, is no reading: 10 to 1. Three hundred pages in half an hour may be many people: 2.5 to 1.
-/// * A source that is as busy at night as by day may be a gateway of phones: 2.5 to 1.
-/// * Counts steadier than chance allows are a clock's: 6 to 1.
-/// * A browser that drops every session is rare where a site hands them out: 10 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weights {
     /// Sum from which a source is a crawler.
@@ -196,35 +182,85 @@ pub struct Weights {
     pub detectors: [(f64, f64); SPECS.len()],
 }
 
+/// What detectors are worth as shipped: towards a crawler, towards people. Those that are missing weigh their findings themselves.
+///
+/// A weight of 10 says: ten times as likely on a crawler as on a person. The values follow from the published rates and from what the
+/// rule can mistake, not from any of the logs that we report results on:
+///
+/// * An empty referrer or an error rate above a third is common among crawlers and happens to few people: about 6 to 1.
+/// * Hardly any revisits, or no parameters, happens to many readers of few pages: 2 to 1.
+/// * One agent in a hundred others: PubCrawl names it suspicious, updates of a browser explain some: 3 to 1.
+/// * A page whose parts come under other agents than itself is no browser's, unless two people read it at once: 16 to 1.
+/// * Visits by the clock, at night too, are a program's, if not a page that was left open: 16 to 1.
+/// * HTTP/1.0 under a browser's name may come from an old proxy: 6 to 1.
+/// * Loading a page's parts is what browsers are for, and what few crawlers pay for: 5 to 1 for people; and following links, 4 to 1.
+///   Both are cheap to copy: [`CHEAP_MAX`] and [`CHEAP_AGAINST_ACTS`] bound what they are worth together.
+/// * People do not ask for robots.txt, nor take what it forbids after reading it: 15 and 10 to 1 beside each other.
+/// * A third of a large site, each page once, is no reading: 10 to 1. Three hundred pages in half an hour may be many people: 2.5 to 1.
+/// * A source that is as busy at night as by day may be a gateway of phones: 2.5 to 1.
+/// * Counts steadier than chance allows are a clock's: 6 to 1.
+/// * A browser that drops every session is rare where a site hands them out: 10 to 1.
+const SHIPPED: [(&str, f64, f64); 17] = [
+    ("agents_of_one_page", 12.0, 0.0),
+    // An address proves or disproves a name.
+    ("claimed_operator", 40.0, 0.0),
+    ("clockwork_visits", 12.0, 0.0),
+    // Decides by itself.
+    ("declared_robot", 30.0, 0.0),
+    ("fetched_robots_txt", 12.0, 0.0),
+    ("high_error_rate", 8.0, 0.0),
+    ("high_page_rate", 4.0, 0.0),
+    ("ignored_cookies", 10.0, -6.0),
+    ("ignored_robots_txt", 10.0, 0.0),
+    ("indiscriminate_download", 10.0, 0.0),
+    ("low_page_revisit", 3.0, -3.0),
+    ("low_parameter_usage", 2.0, -2.0),
+    ("no_daily_rhythm", 4.0, 0.0),
+    ("old_protocol", 8.0, 0.0),
+    ("regular_counts", 8.0, 0.0),
+    ("suspicious_referrer", 8.0, 0.0),
+    ("unbalanced_traffic", 5.0, -3.0),
+];
+
 impl Default for Weights {
     fn default() -> Weights {
+        let weight = |spec: &Spec| {
+            let shipped = SHIPPED.iter().find(|(name, _, _)| *name == spec.name);
+            shipped.map_or((0.0, 0.0), |(_, crawler, people)| (*crawler, *people))
+        };
         Weights {
             crawler_from: 10.0,
             user_to: -6.0,
             family_max: 20.0,
-            detectors: [
-                (0.0, 0.0),   // campaign_member: what the campaign is worth
-                (40.0, 0.0),  // claimed_operator: an address proves or disproves a name
-                (30.0, 0.0),  // declared_robot decides by itself
-                (12.0, 0.0),  // fetched_robots_txt
-                (8.0, 0.0),   // high_error_rate
-                (4.0, 0.0),   // high_page_rate
-                (10.0, -6.0), // ignored_cookies
-                (10.0, 0.0),  // ignored_robots_txt
-                (10.0, 0.0),  // indiscriminate_download
-                (0.0, -7.0),  // loaded_page_parts
-                (4.0, -3.0),  // low_page_revisit
-                (3.0, -2.0),  // low_parameter_usage
-                (4.0, 0.0),   // no_daily_rhythm
-                (8.0, 0.0),   // regular_counts
-                (8.0, -8.0),  // suspicious_referrer
-                (14.0, 0.0),  // suspicious_sequence
-                (0.0, 0.0),   // traffic_shape has learned what it is worth
-                (5.0, -3.0),  // unbalanced_traffic
-            ],
+            detectors: std::array::from_fn(|at| weight(&SPECS[at])),
         }
     }
 }
+
+/// Signs of people that a program can copy for little: a few style sheets, a referrer, a page fetched twice.
+const CHEAP: [&str; 4] = [
+    "followed_links",
+    "loaded_page_parts",
+    "low_page_revisit",
+    "low_parameter_usage",
+];
+/// What the cheap signs are worth together at most.
+const CHEAP_MAX: f64 = -10.0;
+/// What only a program does. A program that does it can just as well load a style sheet, so that cheap signs do not excuse it.
+const ACTS: [&str; 6] = [
+    "agents_of_one_page",
+    "clockwork_visits",
+    "forged_referrer",
+    "hammered_login",
+    "posted_blindly",
+    "probed_weak_spots",
+];
+/// What cheap signs are worth at most beside such an act.
+const CHEAP_AGAINST_ACTS: f64 = -2.0;
+/// Decibans of [`followed_links`](crate::detectors) from which links explain the order of pages.
+const FOLLOWS: f64 = -5.0;
+/// Decibans from which an act is one.
+const ACT_MIN: f64 = 9.0;
 
 /// Judges one profile.
 pub fn judge(
@@ -233,16 +269,53 @@ pub fn judge(
     detectors: &[Box<dyn Detector>],
     weights: &Weights,
 ) -> Verdict {
-    weigh(profile, context, detectors, weights, None)
+    weigh(profile, context, detectors, weights, Scope::Window)
+}
+
+/// Judges all windows of one source together, by what does not depend on when requests came.
+pub fn judge_whole(
+    profile: &Profile,
+    context: &Context<'_>,
+    detectors: &[Box<dyn Detector>],
+    weights: &Weights,
+) -> Verdict {
+    weigh(profile, context, detectors, weights, Scope::Whole)
+}
+
+/// Whose requests a profile has.
+enum Scope {
+    /// One source's in one window.
+    Window,
+    /// One source's in all windows, whose half hours lie on top of each other.
+    Whole,
+    /// Those of many sources in one window.
+    Group(Together),
+}
+
+impl Scope {
+    /// Whether a detector has something to say about it.
+    fn asks(&self, spec: &Spec) -> bool {
+        match self {
+            Scope::Window => true,
+            Scope::Whole => {
+                let needs_time = ["campaign_member", "high_page_rate"];
+                spec.family != Family::Shape && !needs_time.contains(&spec.name)
+            }
+            Scope::Group(_) => !NOT_FOR_GROUPS.contains(&spec.name),
+        }
+    }
 }
 
 /// Rules that say nothing about many sources together: what one of them does is not the others' doing, and what is much for one is
 /// not for all.
-const NOT_FOR_GROUPS: [&str; 5] = [
+const NOT_FOR_GROUPS: [&str; 8] = [
+    "agents_of_one_page",
+    "clockwork_visits",
     "fetched_robots_txt",
     "high_page_rate",
     "ignored_robots_txt",
     "indiscriminate_download",
+    "skipped_page_parts",
     "unbalanced_traffic",
 ];
 
@@ -264,7 +337,7 @@ pub fn judge_group(
     weights: &Weights,
     together: Together,
 ) -> Verdict {
-    weigh(profile, context, detectors, weights, Some(together))
+    weigh(profile, context, detectors, weights, Scope::Group(together))
 }
 
 fn weigh(
@@ -272,16 +345,17 @@ fn weigh(
     context: &Context<'_>,
     detectors: &[Box<dyn Detector>],
     weights: &Weights,
-    together: Option<Together>,
+    mut scope: Scope,
 ) -> Verdict {
-    let is_group = together.is_some();
-    let by_rhythm = together.as_ref().is_none_or(|together| together.by_rhythm);
-    let mut evidence = together.map_or_else(Vec::new, |together| together.evidence);
+    let (by_rhythm, mut evidence) = match &mut scope {
+        Scope::Group(together) => (together.by_rhythm, std::mem::take(&mut together.evidence)),
+        Scope::Window | Scope::Whole => (true, Vec::new()),
+    };
     let mut ballots = Ballots::default();
     let mut families = [0.0_f64; 4];
     families[Family::Campaign as usize] = evidence.iter().map(|item| item.weight).sum();
     for ((spec, detector), weight) in SPECS.iter().zip(detectors).zip(weights.detectors) {
-        if is_group && NOT_FOR_GROUPS.contains(&spec.name) {
+        if !scope.asks(spec) {
             continue;
         }
         let outcome = detector.evaluate(profile, context);
@@ -307,6 +381,8 @@ fn weigh(
         });
     }
     weigh_shape_once(&mut evidence, &mut families);
+    explain_by_links(&mut evidence, &mut families);
+    weigh_cheap_signs(&mut evidence, &mut families);
     if !by_rhythm && families[Family::Shape as usize] < 0.0 {
         families[Family::Shape as usize] = 0.0;
         let shape = evidence.iter_mut();
@@ -399,11 +475,47 @@ fn weigh_shape_once(evidence: &mut [Evidence], families: &mut [f64]) {
         .find(|item| item.detector == "traffic_shape");
     if let Some(weight) = learned.map(|item| item.weight) {
         families[Family::Shape as usize] = weight;
-        let single = ["no_daily_rhythm", "regular_counts"];
+        let single = ["clockwork_visits", "no_daily_rhythm", "regular_counts"];
         let others = evidence
             .iter_mut()
             .filter(|item| single.contains(&item.detector));
         others.for_each(|item| item.weight = 0.0);
+    }
+}
+
+/// Who reads a long text by its links goes upwards, never comes back and uses no parameters: nothing of that is a sign then.
+fn explain_by_links(evidence: &mut [Evidence], families: &mut [f64]) {
+    let reads = |item: &Evidence| item.detector == "followed_links" && item.weight <= FOLLOWS;
+    if !evidence.iter().any(reads) {
+        return;
+    }
+    let explained = [
+        "low_page_revisit",
+        "low_parameter_usage",
+        "suspicious_sequence",
+    ];
+    let is_explained =
+        |item: &&mut Evidence| item.weight > 0.0 && explained.contains(&item.detector);
+    for item in evidence.iter_mut().filter(is_explained) {
+        families[Family::Headers as usize] -= item.weight;
+        item.weight = 0.0;
+    }
+}
+
+/// Bounds what signs of people are worth that a program can copy for little.
+fn weigh_cheap_signs(evidence: &mut [Evidence], families: &mut [f64]) {
+    let is_cheap = |item: &Evidence| item.weight < 0.0 && CHEAP.contains(&item.detector);
+    let is_act = |item: &Evidence| item.weight >= ACT_MIN && ACTS.contains(&item.detector);
+    let most = match evidence.iter().any(is_act) {
+        true => CHEAP_AGAINST_ACTS,
+        false => CHEAP_MAX,
+    };
+    let cheap = evidence.iter().filter(|item| is_cheap(item));
+    let sum: f64 = cheap.map(|item| item.weight).sum();
+    if sum < most {
+        families[Family::Headers as usize] += most - sum;
+        let cheap = evidence.iter_mut().filter(|item| is_cheap(item));
+        cheap.for_each(|item| item.weight *= most / sum);
     }
 }
 
@@ -493,6 +605,13 @@ mod tests {
             spoke: true,
         }
         .votes()
+    }
+
+    #[test]
+    fn every_weight_belongs_to_a_detector() {
+        for (name, _, _) in SHIPPED {
+            assert!(SPECS.iter().any(|spec| spec.name == name), "{name}");
+        }
     }
 
     #[test]

@@ -25,16 +25,14 @@ pub mod crowd;
 pub mod scene;
 
 mod containment;
-#[allow(
-    dead_code,
-    reason = "called by the command line from the next commit on"
-)]
+mod market;
 mod midsize;
 mod portal;
-mod market;
 mod shop;
 mod social;
 mod town;
+
+pub mod scenes;
 
 pub mod world;
 

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
@@ -49,6 +50,7 @@ use crate::text::printable;
 use crate::verdict::Class;
 use crate::verdict::Verdict;
 use crate::verdict::judge;
+use crate::verdict::judge_whole;
 
 /// Judges what was seen so far.
 pub(super) fn report(analysis: &Analysis) -> Report {
@@ -90,6 +92,7 @@ pub(super) fn report(analysis: &Analysis) -> Report {
         agents: &agents,
         campaigns: &campaigns,
         sites: &sites,
+        whole_sites: &whole_sites(&sites),
         clock: &clock,
         tokens: &analysis.tokens,
         hosts: &hosts,
@@ -237,6 +240,18 @@ fn sites(tables: &[Table], bins: usize) -> BTreeMap<Window, Site> {
     sites
 }
 
+/// All windows of each host together, where there are several.
+fn whole_sites(sites: &BTreeMap<Window, Site>) -> BTreeMap<u16, Site> {
+    let mut whole: BTreeMap<u16, Site> = BTreeMap::new();
+    let numbers: BTreeSet<u32> = sites.keys().map(|window| window.number()).collect();
+    if numbers.len() > 1 {
+        for (window, site) in sites {
+            whole.entry(window.host()).or_default().absorb(site);
+        }
+    }
+    whole
+}
+
 /// Names of all hosts that are judged.
 fn host_names(hosts: &Hosts, sites: &BTreeMap<Window, Site>) -> BTreeMap<u16, Arc<str>> {
     let numbers = sites.keys().map(|window| window.host());
@@ -302,6 +317,8 @@ pub(super) struct Court<'a> {
     pub(super) agents: &'a AgentIndex,
     pub(super) campaigns: &'a Campaigns,
     sites: &'a BTreeMap<Window, Site>,
+    /// All windows of each host together; empty where there is but one.
+    whole_sites: &'a BTreeMap<u16, Site>,
     pub(super) clock: &'a Clock,
     tokens: &'a BTreeMap<u64, Box<[u8]>>,
     /// Names of hosts by number, where each is judged for itself.
@@ -319,12 +336,17 @@ impl Court<'_> {
             timeline: timeline(self.span.0, self.span.1),
             ..Part::default()
         };
-        let mut trials = Vec::new();
+        let mut trials: Vec<Trial> = Vec::new();
+        let mut whole = Profile::default();
         let scratch = RefCell::default();
         table.for_each_source(self.clock, |source, windows| {
             trials.clear();
+            whole.clear();
             part.busy.clear();
             for (window, profile) in windows {
+                if !self.whole_sites.is_empty() && trials.iter().all(Trial::is_open) {
+                    whole.absorb(profile, self.clock.bins as usize);
+                }
                 let start = self.clock.span(window).0;
                 profile.bins.for_each(|bin, count| {
                     part.busy
@@ -336,6 +358,7 @@ impl Court<'_> {
                 }
                 trials.push(self.judge_window(source, window, profile, &scratch));
             }
+            self.judge_whole(source, &whole, &mut trials, &scratch);
             // Of the hosts of one window, the one asked most speaks last.
             if !self.hosts.is_empty() {
                 trials.sort_by_key(|trial| (trial.window.number(), trial.totals.requests));
@@ -421,20 +444,47 @@ impl Court<'_> {
         }
     }
 
-    /// A source's class is that of the latest window that was decided, leaving aside windows with hardly a request:
-    /// one stray line must not outweigh a week of traffic before it.
+    /// A source that sends a few requests a week is undecided in each window, whatever it does. Then all its windows are judged as one,
+    /// and the last of them has that verdict.
+    fn judge_whole(
+        &self,
+        source: Source,
+        whole: &Profile,
+        trials: &mut [Trial],
+        scratch: &RefCell<Scratch>,
+    ) {
+        let hosts = trials.windows(2);
+        let is_one_host = hosts
+            .clone()
+            .all(|two| two[0].window.host() == two[1].window.host());
+        if trials.len() < 2 || !is_one_host || !trials.iter().all(Trial::is_open) {
+            return;
+        }
+        let Some(last) = trials.last_mut() else {
+            return;
+        };
+        let Some(site) = self.whole_sites.get(&last.window.host()) else {
+            return;
+        };
+        let context = Context {
+            site,
+            campaign: None,
+            ..self.context(source, last.window, scratch)
+        };
+        let verdict = judge_whole(
+            whole,
+            &context,
+            &self.settings.detectors,
+            &self.settings.weights,
+        );
+        if verdict.class != Class::Undecided {
+            last.verdict = verdict;
+        }
+    }
+
+    /// Adds the verdict on a source to all totals, and lists it where it is worth that.
     fn close(&self, source: Source, trials: &mut Vec<Trial>, part: &mut Part) -> Band {
-        let busiest = trials
-            .iter()
-            .map(|trial| trial.totals.requests)
-            .max()
-            .unwrap_or(0);
-        let decided = |trial: &Trial| trial.verdict.class != Class::Undecided;
-        let decisive = trials
-            .iter()
-            .rposition(|trial| decided(trial) && trial.totals.requests * 10 >= busiest)
-            .or_else(|| trials.iter().rposition(decided))
-            .unwrap_or(trials.len() - 1);
+        let decisive = decisive(trials);
         let mut totals = Totals {
             sources: 1,
             ..Totals::default()
@@ -655,6 +705,31 @@ impl Court<'_> {
     }
 }
 
+/// The window whose verdict is the source's.
+///
+/// The class that most decided windows state is the source's, and the latest of these windows speaks for them. Where two classes have
+/// as many windows, the latest decided one counts that has at least a tenth of the busiest window's requests: one stray line must
+/// not outweigh a week of traffic before it. Several quiet windows that agree do outweigh one busy window that says the opposite:
+/// a source is not a person for having been busy once.
+fn decisive(trials: &[Trial]) -> usize {
+    let mut windows = [0_u32; Class::ALL.len()];
+    for trial in trials {
+        windows[trial.verdict.class as usize] += 1;
+    }
+    windows[Class::Undecided as usize] = 0;
+    let most = windows.into_iter().max().unwrap_or(0);
+    let is_common = |trial: &Trial| windows[trial.verdict.class as usize] == most;
+    let decided = |trial: &Trial| trial.verdict.class != Class::Undecided && is_common(trial);
+    let requests = trials.iter().map(|trial| trial.totals.requests);
+    let busiest = requests.max().unwrap_or(0);
+    let is_busy = |trial: &Trial| trial.totals.requests * 10 >= busiest;
+    trials
+        .iter()
+        .rposition(|trial| decided(trial) && is_busy(trial))
+        .or_else(|| trials.iter().rposition(decided))
+        .unwrap_or(trials.len() - 1)
+}
+
 /// A verdict on one window with what the report says beside it.
 struct Trial {
     window: Window,
@@ -667,4 +742,10 @@ struct Trial {
     robot: Option<u16>,
     /// The values of its series, where they are kept.
     shape: Option<Vec<f64>>,
+}
+
+impl Trial {
+    fn is_open(&self) -> bool {
+        self.verdict.class == Class::Undecided
+    }
 }

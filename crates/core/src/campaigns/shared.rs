@@ -110,7 +110,7 @@ pub(super) fn keys(
         return Keys::new();
     }
     // To send no agent is nothing that is shared.
-    let has_agent = profile.agents_empty * 2 < profile.agents_logged;
+    let has_agent = profile.oddities().agents_empty * 2 < profile.agents_logged;
     let agent = profile.agents.top().filter(|_| has_agent).map(u64::from);
     let is_bare = profile.pages >= 3 && profile.referrers_link == 0 && !loads_parts(profile);
     let network = source.network();

@@ -50,7 +50,7 @@ impl Detector for DeclaredRobot {
         let (name, purpose) = robot.map_or(("a robot", "robot"), |robot| {
             (robot.name.as_str(), robot.purpose.name())
         });
-        let toward = if profile.declared_automated > profile.declared / 2 {
+        let toward = if profile.oddities().declared_automated > profile.declared / 2 {
             Toward::Automated
         } else {
             Toward::Crawler

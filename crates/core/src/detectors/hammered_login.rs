@@ -26,7 +26,7 @@ pub(super) const SPEC: Spec = Spec::of::<HammeredLogin>(
 settings! {
     HammeredLogin {
         /// Passwords sent from which it points to a crawler...
-        logins_min: u32 = 5,
+        logins_min: u32 = 8,
         /// ...if they are this share of its requests (parts of pages left aside)...
         share_min: f64 = 0.4,
         /// ...and there are at most this many parts of pages for each.
@@ -34,8 +34,8 @@ settings! {
     }
 }
 
-/// Decibans for so many or more: five may be a bad day, twenty are a list of passwords.
-const DECIBANS: [(u32, f64); 3] = [(20, 16.0), (10, 13.0), (0, 9.0)];
+/// Decibans for so many or more: eight may be a bad day, twenty are a list of passwords.
+const DECIBANS: [(u32, f64); 3] = [(20, 16.0), (13, 12.0), (0, 8.0)];
 
 impl Detector for HammeredLogin {
     fn evaluate(&self, profile: &Profile, _: &Context<'_>) -> Outcome {
@@ -49,7 +49,9 @@ impl Detector for HammeredLogin {
         let decibans = DECIBANS.iter().find(|(from, _)| logins >= *from);
         Outcome::learned(
             decibans.map_or(0.0, |(_, decibans)| *decibans),
-            format!("it guesses passwords: {logins} of its {others} requests were sent to a log-in form"),
+            format!(
+                "it guesses passwords: {logins} of its {others} requests were sent to a log-in form"
+            ),
             &[("logins", f64::from(logins)), ("share", share)],
         )
     }

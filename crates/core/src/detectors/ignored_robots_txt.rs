@@ -39,12 +39,12 @@ impl Detector for IgnoredRobotsTxt {
         if context.knowledge.rules.is_none() {
             return Outcome::Abstain(Gap::NotKnown("no robots.txt was given"));
         }
-        let is_crawler = profile.declared > profile.declared_automated;
+        let is_crawler = profile.declared > profile.oddities().declared_automated;
         if !is_crawler && profile.robots == 0 {
             return Outcome::Abstain(Gap::NotKnown("robots.txt does not speak to it"));
         }
-        let share = f64::from(profile.forbidden) / f64::from(profile.requests.max(1));
-        if profile.forbidden <= self.forbidden_max {
+        let share = f64::from(profile.oddities().forbidden) / f64::from(profile.requests.max(1));
+        if profile.oddities().forbidden <= self.forbidden_max {
             return Outcome::Clear(share);
         }
         let why = format!(
@@ -56,7 +56,7 @@ impl Detector for IgnoredRobotsTxt {
             Toward::Crawler,
             why,
             &[
-                ("forbidden", f64::from(profile.forbidden)),
+                ("forbidden", f64::from(profile.oddities().forbidden)),
                 ("forbidden_share", share),
             ],
         )

@@ -1,9 +1,14 @@
 //! Detectors: one file each, listed here. A detector looks at one profile and says what it sees.
 
+mod agents_of_one_page;
 mod campaign_member;
 mod claimed_operator;
+mod clockwork_visits;
 mod declared_robot;
 mod fetched_robots_txt;
+mod followed_links;
+mod forged_referrer;
+mod hammered_login;
 mod high_error_rate;
 mod high_page_rate;
 mod ignored_cookies;
@@ -13,7 +18,12 @@ mod loaded_page_parts;
 mod low_page_revisit;
 mod low_parameter_usage;
 mod no_daily_rhythm;
+mod old_protocol;
+mod posted_blindly;
+mod probed_weak_spots;
 mod regular_counts;
+mod sent_no_agent;
+mod skipped_page_parts;
 mod suspicious_referrer;
 mod suspicious_sequence;
 mod traffic_shape;
@@ -31,11 +41,16 @@ pub use traffic_shape::inspect_shape;
 pub use traffic_shape::shape_values;
 
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.
-pub const SPECS: [Spec; 18] = [
+pub const SPECS: [Spec; 28] = [
+    agents_of_one_page::SPEC,
     campaign_member::SPEC,
     claimed_operator::SPEC,
+    clockwork_visits::SPEC,
     declared_robot::SPEC,
     fetched_robots_txt::SPEC,
+    followed_links::SPEC,
+    forged_referrer::SPEC,
+    hammered_login::SPEC,
     high_error_rate::SPEC,
     high_page_rate::SPEC,
     ignored_cookies::SPEC,
@@ -45,7 +60,12 @@ pub const SPECS: [Spec; 18] = [
     low_page_revisit::SPEC,
     low_parameter_usage::SPEC,
     no_daily_rhythm::SPEC,
+    old_protocol::SPEC,
+    posted_blindly::SPEC,
+    probed_weak_spots::SPEC,
     regular_counts::SPEC,
+    sent_no_agent::SPEC,
+    skipped_page_parts::SPEC,
     suspicious_referrer::SPEC,
     suspicious_sequence::SPEC,
     traffic_shape::SPEC,

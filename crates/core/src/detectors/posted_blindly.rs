@@ -60,14 +60,20 @@ impl Detector for PostedBlindly {
         }
         let links = f64::from(odd.posts_link) / f64::from(odd.posts);
         let decibans = match (links >= self.links_from, forms >= self.many) {
-            (true, _) => 7.0,
+            (true, _) => 5.0,
             (false, false) => 9.0,
             (false, true) => 12.0,
         };
         Outcome::learned(
             decibans,
-            format!("it sends forms without loading their page as a browser does: {forms} of its {others} requests"),
-            &[("forms", f64::from(forms)), ("share", share), ("links", links)],
+            format!(
+                "it sends forms without loading their page as a browser does: {forms} of its {others} requests"
+            ),
+            &[
+                ("forms", f64::from(forms)),
+                ("share", share),
+                ("links", links),
+            ],
         )
     }
 }

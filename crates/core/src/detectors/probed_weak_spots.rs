@@ -44,7 +44,9 @@ impl Detector for ProbedWeakSpots {
         };
         Outcome::learned(
             *decibans,
-            format!("it probes for weak spots: {probes} of its {others} requests ask for what attack tools look for"),
+            format!(
+                "it probes for weak spots: {probes} of its {others} requests ask for what attack tools look for"
+            ),
             &[("probes", f64::from(probes)), ("share", share)],
         )
     }

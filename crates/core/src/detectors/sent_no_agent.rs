@@ -49,11 +49,19 @@ impl Detector for SentNoAgent {
                 "many sources of this site send no agent: a proxy before the site may remove it",
             ));
         }
-        let decibans = if empty >= self.requests_many { 11.0 } else { 7.0 };
+        let decibans = if empty >= self.requests_many {
+            11.0
+        } else {
+            7.0
+        };
         let why = match empty {
             1 => "its request names no user agent, as every browser does".to_owned(),
             _ => format!("its {empty} requests name no user agent, as every browser does"),
         };
-        Outcome::learned(decibans, why, &[("share", share), ("empty", f64::from(empty))])
+        Outcome::learned(
+            decibans,
+            why,
+            &[("share", share), ("empty", f64::from(empty))],
+        )
     }
 }

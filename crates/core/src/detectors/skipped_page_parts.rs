@@ -2,12 +2,12 @@
 //!
 //! # Why it matters
 //! A browser loads what belongs to a page by itself. Who fetches page after page and never a part of one reads the text with a
-//! program.
+//! program. How many parts to expect, the site's other visitors show, folder by folder, with what they keep in their caches.
 //!
 //! # When it is wrong
-//! A cache keeps parts from earlier visits, but not those of pages that were never seen before: it takes several different pages,
-//! more of them weigh more. Browsers that show text alone (Lynx, w3m) name themselves and are left out. Somebody who blocks
-//! everything but the text looks like a program here. The rule is silent where hardly anybody loads parts: they may lie on another host.
+//! Somebody who blocks everything but the text looks like a program here, and so may a cache that many people share. Browsers that show
+//! text alone (Lynx, w3m) name themselves and are left out. The rule is silent where hardly anybody loads parts: they may lie on
+//! another host.
 
 use super::Detector;
 use super::Family;
@@ -27,8 +27,8 @@ pub(super) const SPEC: Spec = Spec::of::<SkippedPageParts>(
 
 settings! {
     SkippedPageParts {
-        /// Stay silent below this many different pages that others load with parts...
-        pages_min: u32 = 3,
+        /// Stay silent where fewer of its pages than this would have come with parts...
+        expected_min: f64 = 2.0,
         /// ...unless it came again for at least this many days without loading any part...
         days_min: u32 = 7,
         /// ...of at least this many pages in all.
@@ -38,28 +38,47 @@ settings! {
     }
 }
 
-/// Decibans from so many different pages on. A warm cache explains a few pages, and nothing explains twenty.
-const DECIBANS: [(u64, f64); 4] = [(20, 12.0), (10, 10.0), (5, 8.0), (0, 5.0)];
+/// Decibans for each page that should have come with parts. Were pages independent it would be more than four; but who has one
+/// page's parts in the cache often has another's, and who blocks parts blocks all.
+const DECIBANS_EACH: f64 = 2.0;
+/// At most so much: somebody may block everything but the text...
+const DECIBANS_MAX: f64 = 9.0;
+/// ...which hardly anybody does for this many pages, so that they decide alone.
+const EXPECTED_MANY: f64 = 15.0;
+const DECIBANS_MANY: f64 = 12.0;
+/// What style sheets and scripts without a single image are worth, where this many pages would have come with images.
+const IMAGES_EXPECTED: f64 = 10.0;
+const DECIBANS_IMAGES: f64 = 4.0;
+/// What coming again for days is worth, whatever the pages: no cache lasts that long.
+const DECIBANS_DAYS: f64 = 5.0;
 
 /// Browsers that show text alone.
-const TEXT_BROWSERS: [&[u8]; 6] = [b"Lynx/", b"w3m/", b"Links (", b"ELinks/", b"Dillo/", b"URL/Emacs"];
+const TEXT_BROWSERS: [&[u8]; 6] = [
+    b"Lynx/",
+    b"w3m/",
+    b"Links (",
+    b"ELinks/",
+    b"Dillo/",
+    b"URL/Emacs",
+];
 
 impl Detector for SkippedPageParts {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
         let parts = f64::from(profile.assets) / f64::from(profile.shown.max(1));
+        let (expected, images) = context.site.expected_parts(profile);
         if profile.shown > 0 && parts > self.parts_max {
-            return Outcome::Clear(parts);
+            return match profile.images == 0 && images >= IMAGES_EXPECTED {
+                true => without_images(profile, images),
+                false => Outcome::Clear(parts),
+            };
         }
-        let (pages, _) = context.site.pages_with_parts(&profile.distinct_pages);
-        let pages = pages.min(u64::from(profile.shown));
+        let expected = expected.min(f64::from(profile.shown));
         let days = (profile.last_seen - profile.first_seen) / 86_400;
-        let came_again = days >= self.days_min && profile.shown >= self.shown_min && pages > 0;
-        if pages < u64::from(self.pages_min) && !came_again {
-            return Outcome::Abstain(Gap::TooFew {
-                what: "different pages that others load with parts",
-                have: pages as u32,
-                need: self.pages_min,
-            });
+        let came_again = days >= self.days_min && profile.shown >= self.shown_min;
+        if expected < self.expected_min && !(came_again && expected > 0.0) {
+            return Outcome::Abstain(Gap::NotKnown(
+                "too few of its pages would have come with parts",
+            ));
         }
         if !context.site.has_parts() {
             return Outcome::Abstain(Gap::NoContrast(
@@ -69,18 +88,26 @@ impl Detector for SkippedPageParts {
         if is_text_browser(profile, context) {
             return Outcome::Abstain(Gap::NotKnown("its agent is that of a text browser"));
         }
-        let decibans = DECIBANS.iter().find(|(from, _)| pages >= *from);
         let loaded = match profile.assets {
-            0 => "none".to_owned(),
+            0 => "no".to_owned(),
             some => format!("only {some}"),
         };
+        let (pages, with) = (profile.distinct_pages.count(), expected.round());
+        let decibans = match expected >= EXPECTED_MANY {
+            true => DECIBANS_MANY,
+            false => (DECIBANS_EACH * expected).min(DECIBANS_MAX),
+        };
         Outcome::learned(
-            decibans.map_or(0.0, |(_, decibans)| *decibans),
+            if came_again {
+                decibans.max(DECIBANS_DAYS)
+            } else {
+                decibans
+            },
             format!(
-                "it loaded {loaded} of the style sheets, scripts and images that others load with the {pages} different pages it fetched"
+                "it loaded {loaded} style sheet, script or image with its {pages} different pages; a browser would have with about {with} of them, as others did"
             ),
             &[
-                ("pages_with_parts", pages as f64),
+                ("expected", expected),
                 ("parts", f64::from(profile.assets)),
                 ("shown", f64::from(profile.shown)),
             ],
@@ -88,7 +115,24 @@ impl Detector for SkippedPageParts {
     }
 }
 
+fn without_images(profile: &Profile, expected: f64) -> Outcome {
+    Outcome::learned(
+        DECIBANS_IMAGES,
+        format!(
+            "it loaded {} style sheets and scripts but no image; a browser would have with about {expected:.0} of its pages, as others did",
+            profile.assets
+        ),
+        &[
+            ("images_expected", expected),
+            ("parts", f64::from(profile.assets)),
+        ],
+    )
+}
+
 fn is_text_browser(profile: &Profile, context: &Context<'_>) -> bool {
-    let agent = profile.agents.top().and_then(|agent| context.agents.text(agent));
+    let agent = profile
+        .agents
+        .top()
+        .and_then(|agent| context.agents.text(agent));
     agent.is_some_and(|agent| TEXT_BROWSERS.iter().any(|name| agent.starts_with(name)))
 }

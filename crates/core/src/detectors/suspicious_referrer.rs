@@ -34,10 +34,6 @@ settings! {
         pages_min: u32 = 5,
         /// Share of empty referrers above which it points to a crawler.
         empty_max: f64 = 0.9,
-        /// Share of referrers that name another page, as a browser does, from which it points to people...
-        people_from: f64 = 0.5,
-        /// ...if it also fetched this many style sheets, scripts or images. A referrer alone is easily forged.
-        people_assets: u32 = 1,
         /// Style sheets, scripts and images for each page from which a source that names no page for any of them is taken for a
         /// browser that never sends a referrer.
         private_assets: f64 = 1.0,
@@ -85,7 +81,7 @@ impl Detector for SuspiciousReferrer {
                 percent(empty),
                 profile.referrers
             );
-            return Outcome::finding(Toward::Crawler, why, &values);
+            return Outcome::learned(weight(profile), why, &values);
         }
         let own = listings.own > 0 || context.site.is_own_host(listings.host);
         if filled >= self.listings_min && listing > self.listings_max && own {
@@ -95,15 +91,13 @@ impl Detector for SuspiciousReferrer {
             );
             return Outcome::finding(Toward::Crawler, why, &values);
         }
-        let links = f64::from(profile.referrers_link) / f64::from(profile.referrers);
-        if links < self.people_from || profile.assets < self.people_assets {
-            return Outcome::Clear(empty);
-        }
-        let why = format!(
-            "it follows links: {} of its {} page requests name the page that led there",
-            percent(links),
-            profile.referrers
-        );
-        Outcome::finding(Toward::User, why, &values)
+        Outcome::Clear(empty)
     }
+}
+
+/// What empty referrers are worth: little for who loads whole pages, pictures included. Links in apps, in mail and among bookmarks
+/// come without a referrer.
+fn weight(profile: &Profile) -> f64 {
+    let is_whole = profile.images > 0 && profile.assets_of_pages >= profile.pages;
+    if is_whole { 1.0 } else { 8.0 }
 }

@@ -5,7 +5,9 @@
 //! second is as likely to come before the first. (PubCrawl, 3.1: H7.)
 //!
 //! # When it is wrong
-//! Somebody leafing through numbered pages of one long text goes upwards too. A crawler that shuffles its list escapes.
+//! Somebody leafing through numbered pages of one long text goes upwards too, and so does a moderator through a queue. They follow
+//! links or load pages with their parts: then order weighs little, and it never decides alone. A crawler that shuffles its list
+//! escapes.
 //!
 //! Only neighbours in one folder are compared, numbered pages and named ones apart. Twenty neighbours could ascend by
 //! chance; the detector asks how many standard deviations the count lies above one half.
@@ -19,7 +21,6 @@ use super::settings;
 use crate::evidence::Context;
 use crate::evidence::Gap;
 use crate::evidence::Outcome;
-use crate::evidence::Toward;
 use crate::profile::Pairs;
 use crate::profile::Profile;
 
@@ -63,8 +64,8 @@ impl Detector for SuspiciousSequence {
                 percent(share(pairs)),
                 pairs.all
             );
-            return Outcome::finding(
-                Toward::Crawler,
+            return Outcome::learned(
+                weight(profile),
                 why,
                 &[
                     ("ascending_share", share(pairs)),
@@ -81,6 +82,21 @@ impl SuspiciousSequence {
         let all = f64::from(pairs.all);
         let deviations = (f64::from(pairs.ascending) - all / 2.0) / (all / 4.0).sqrt();
         share(pairs) > self.ascending_max && deviations >= self.deviations_min
+    }
+}
+
+/// Pages of half an hour up to which somebody may have read them.
+const PAGES_READ: u32 = 15;
+
+/// What order is worth: little for who reads as a browser does.
+fn weight(profile: &Profile) -> f64 {
+    let follows = profile.referrers_link * 2 > profile.referrers;
+    let loads = profile.assets * 3 >= profile.pages;
+    // Half an hour of reading has room for few pages.
+    let reads = profile.pages < PAGES_READ * profile.bins.busy().max(1);
+    match follows || loads || reads {
+        true => 4.0,
+        false => 9.0,
     }
 }
 

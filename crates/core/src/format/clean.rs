@@ -9,6 +9,7 @@ use super::marks::Marks;
 use super::time::TimeStyle;
 use crate::request::Client;
 use crate::request::Field;
+use crate::request::Protocol;
 use crate::request::Request;
 use crate::request::leading_ipv4;
 
@@ -140,5 +141,6 @@ fn split_request<'a>(line: &'a [u8], request: &mut Request<'a>) -> Option<()> {
         return None;
     }
     (request.method, request.target) = (&line[..method], target);
+    request.protocol = Protocol::of(&protocol[1..]);
     Some(())
 }

@@ -3,6 +3,7 @@
 use super::Skip;
 use super::time::DateCache;
 use crate::request::Field;
+use crate::request::Protocol;
 use crate::request::Request;
 
 /// Cookies that carry a session in widespread software; the owner can name others.
@@ -130,6 +131,7 @@ pub(super) fn request_line<'a>(text: &'a [u8], request: &mut Request<'a>) -> Res
     };
     request.method = method;
     request.target = &rest[..end];
+    request.protocol = Protocol::of(rest.get(end + 1..).unwrap_or_default());
     check_request(request)
 }
 

@@ -5,6 +5,7 @@ mod robots;
 mod rules;
 mod shape;
 mod systems;
+mod weak_spots;
 
 pub use operators::Claim;
 pub use operators::Operator;
@@ -14,6 +15,7 @@ pub use robots::RobotList;
 pub use rules::RobotsRules;
 pub use systems::AutonomousSystem;
 pub use systems::AutonomousSystems;
+pub use weak_spots::WeakSpots;
 
 /// Everything known before the first request.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub struct Knowledge {
     pub rules: Option<RobotsRules>,
     /// Who announces addresses, where the owner has a database of that.
     pub systems: Option<AutonomousSystems>,
+    /// What attack tools ask for.
+    pub weak_spots: WeakSpots,
 }
 
 impl Knowledge {
@@ -36,6 +40,7 @@ impl Knowledge {
             operators,
             rules: None,
             systems: None,
+            weak_spots: WeakSpots::built_in()?,
         })
     }
 

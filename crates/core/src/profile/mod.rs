@@ -20,8 +20,10 @@ pub use record::Record;
 pub use resource::is_page;
 pub(crate) use resource::path as path_of;
 
+pub(crate) use record::FOLDER_BITS;
 pub(crate) use record::Took;
 pub(crate) use record::flag;
+pub(crate) use record::folder;
 use smallvec::SmallVec;
 
 /// Everything we keep of one source in one window.
@@ -44,14 +46,16 @@ pub struct Profile {
     pub page_errors: u32,
     /// Page requests with a query string.
     pub queries: u32,
+    /// Of these, the ones that the site really sent: neither errors nor redirects.
+    pub shown: u32,
     /// Requests for style sheets, scripts, fonts and images.
     pub assets: u32,
+    /// Of these, images.
+    pub images: u32,
     /// Of these, the ones that name the page they belong to.
     pub assets_of_pages: u32,
     /// How long its answers took, in units of a quarter of a millisecond.
     pub took: u32,
-    /// Requests that robots.txt forbids.
-    pub forbidden: u32,
     /// Page requests whose referrer was logged.
     pub referrers: u32,
     /// Of these, the empty ones.
@@ -60,14 +64,12 @@ pub struct Profile {
     pub referrers_link: u32,
     /// Requests whose user agent was logged.
     pub agents_logged: u32,
-    /// Of these, the empty ones.
-    pub agents_empty: u32,
     /// Requests under a browser's kind of agent that is on no robot list.
     pub browsers: u32,
     /// Requests under an agent that names a robot.
     pub declared: u32,
-    /// Of these, monitors, previews and feed readers.
-    pub declared_automated: u32,
+    /// Page requests that name the page fetched just before as the one that led there.
+    pub chain: u32,
     /// Requests for `/robots.txt`.
     pub robots: u16,
     /// The first of the robot list that was named, one more than its number.
@@ -92,7 +94,97 @@ struct Seldom {
     sessions: Sessions,
     listings: Listings,
     unanswered: u32,
+    oddities: Oddities,
 }
+
+/// Requests that people's browsers seldom send.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Oddities {
+    /// Requests that robots.txt forbids.
+    pub forbidden: u32,
+    /// Requests without a user agent, where it is logged.
+    pub agents_empty: u32,
+    /// Requests under the names of monitors, previews and feed readers.
+    pub declared_automated: u32,
+    /// Requests by HTTP/1.0.
+    pub old_protocol: u32,
+    /// Requests for weak spots that attack tools look for.
+    pub probes: u32,
+    /// Forms that were sent, logins among them.
+    pub posts: u32,
+    /// Of these, the ones that name another page as the one with the form.
+    pub posts_link: u32,
+    /// Of these, the ones sent to where passwords go.
+    pub logins: u32,
+    /// Where the forms went: of several the smallest hash; 0 for none.
+    pub form: u32,
+    /// Where the passwords went, likewise.
+    pub login: u32,
+    /// Page requests whose referrer no browser writes so: without a path, or the page itself.
+    pub referrers_odd: u32,
+    /// Parts of a page, and links followed from it, that came under another user agent than the page.
+    pub other_agent: u32,
+}
+
+impl Oddities {
+    fn absorb(&mut self, other: &Oddities) {
+        let sums = [
+            (&mut self.forbidden, other.forbidden),
+            (&mut self.agents_empty, other.agents_empty),
+            (&mut self.declared_automated, other.declared_automated),
+            (&mut self.old_protocol, other.old_protocol),
+            (&mut self.probes, other.probes),
+            (&mut self.posts, other.posts),
+            (&mut self.posts_link, other.posts_link),
+            (&mut self.logins, other.logins),
+            (&mut self.referrers_odd, other.referrers_odd),
+            (&mut self.other_agent, other.other_agent),
+        ];
+        for (mine, theirs) in sums {
+            *mine = mine.saturating_add(theirs);
+        }
+        self.form = smaller(self.form, other.form);
+        self.login = smaller(self.login, other.login);
+    }
+
+    fn observe(&mut self, record: &Record) {
+        let count = |bits: u32| u32::from(record.has(bits));
+        self.forbidden += count(flag::FORBIDDEN);
+        self.agents_empty += count(flag::AGENT_EMPTY);
+        self.declared_automated += count(flag::AUTOMATED);
+        self.old_protocol += count(flag::OLD_PROTOCOL);
+        self.probes += count(flag::PROBE);
+        self.referrers_odd += u32::from(record.is_page() && record.has(flag::REFERRER_ODD));
+        if record.has(flag::POST) {
+            self.posts += 1;
+            self.posts_link += count(flag::REFERRER_LINK);
+            let place = if record.has(flag::LOGIN) {
+                self.logins += 1;
+                &mut self.login
+            } else {
+                &mut self.form
+            };
+            *place = smaller(*place, record.page.max(1));
+        }
+    }
+}
+
+/// The smaller of two hashes, where 0 is none.
+fn smaller(one: u32, other: u32) -> u32 {
+    match (one, other) {
+        (0, hash) | (hash, 0) => hash,
+        _ => one.min(other),
+    }
+}
+
+/// Flags of [`Oddities`].
+const ODD: u32 = flag::FORBIDDEN
+    | flag::AUTOMATED
+    | flag::AGENT_EMPTY
+    | flag::OLD_PROTOCOL
+    | flag::PROBE
+    | flag::POST
+    | flag::REFERRER_ODD;
 
 /// Session ids of page requests.
 #[derive(Debug, Clone, Default)]
@@ -129,9 +221,30 @@ pub struct Pairs {
 #[derive(Debug, Clone, Copy)]
 struct Trail {
     order: u64,
-    stream: u16,
     page: u32,
-    group: u32,
+    agent: u32,
+    stream: u16,
+    group: u16,
+    /// The page before it was of the same folder.
+    is_later: bool,
+    /// Parts of it that came: any, and pictures.
+    has_parts: bool,
+    has_images: bool,
+}
+
+/// What a request tells about how the pages of a folder are loaded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Viewing {
+    /// The folder.
+    pub folder: usize,
+    /// A page was asked for by somebody who loads parts.
+    pub view: bool,
+    /// The page before it was of the same folder, so that what they have in common is in the cache.
+    pub is_later: bool,
+    /// The first part of the page came.
+    pub with_parts: bool,
+    /// Its first picture came.
+    pub with_images: bool,
 }
 
 impl Seldom {
@@ -150,6 +263,7 @@ impl Seldom {
         mine.empty = mine.empty.saturating_add(theirs.empty);
         mine.distinct.absorb(&theirs.distinct);
         self.unanswered = self.unanswered.saturating_add(other.unanswered);
+        self.oddities.absorb(&other.oddities);
     }
 
     fn observe(&mut self, record: &Record) {
@@ -179,8 +293,7 @@ const MIXED_REQUESTS_MIN: u32 = 10;
 
 impl Profile {
     /// Takes in one request. Requests of one stream come in their order.
-    pub fn observe(&mut self, record: &Record, stream: u16, bin: u16, bins: usize) {
-        let count = |bits: u32| u32::from(record.has(bits));
+    pub fn observe(&mut self, record: &Record, stream: u16, bin: u16, bins: usize) -> Viewing {
         if self.requests == 0 {
             (self.first_seen, self.last_seen) = (record.time, record.time);
         }
@@ -188,18 +301,60 @@ impl Profile {
         self.bytes = self.bytes.saturating_add(record.bytes);
         self.first_seen = self.first_seen.min(record.time);
         self.last_seen = self.last_seen.max(record.time);
-        self.assets += count(flag::ASSET);
-        self.assets_of_pages += u32::from(record.is_part_of_page());
+        let mut viewing = Viewing::default();
+        if record.has(flag::ASSET) {
+            viewing = self.observe_part(record, stream);
+        }
         self.robots = self
             .robots
             .saturating_add(u16::from(record.has(flag::ROBOTS)));
-        self.forbidden += count(flag::FORBIDDEN);
+        if record.has(ODD) {
+            let seldom = self.seldom.get_or_insert_default();
+            seldom.oddities.observe(record);
+        }
         self.took = self.took.saturating_add(record.took.units());
         self.bins.add(bin, bins);
         self.observe_agent(record);
         if record.has(flag::PAGE) {
             self.observe_page(record, stream);
+            viewing = Viewing {
+                folder: folder(record.page),
+                view: self.assets > 0 && record.has(flag::SHOWN),
+                is_later: self.trails.last().is_some_and(|trail| trail.is_later),
+                ..Viewing::default()
+            };
         }
+        viewing
+    }
+
+    /// Takes in a style sheet, script or picture, and says what it tells about the page it belongs to.
+    fn observe_part(&mut self, record: &Record, stream: u16) -> Viewing {
+        let is_first = self.assets == 0;
+        self.assets += 1;
+        self.images += u32::from(record.has(flag::IMAGE));
+        if record.is_part_of_page() {
+            self.assets_of_pages += 1;
+            self.compare_agents(record, stream);
+        }
+        let is_image = record.has(flag::IMAGE);
+        let Some(last) = self.trails.iter_mut().find(|trail| trail.stream == stream) else {
+            return Viewing::default();
+        };
+        // Without a referrer it belongs to the page before it.
+        if record.has(flag::REFERRER_LINK) && last.page as u16 != record.from {
+            return Viewing::default();
+        }
+        let viewing = Viewing {
+            folder: folder(last.page),
+            // The page itself was not counted yet: nobody knew that its visitor loads parts.
+            view: is_first,
+            is_later: last.is_later,
+            with_parts: !last.has_parts,
+            with_images: is_image && !last.has_images,
+        };
+        last.has_parts = true;
+        last.has_images |= is_image;
+        viewing
     }
 
     /// Adds another source, for a group that is judged as one. Steps from page to page stay steps of one source.
@@ -215,18 +370,18 @@ impl Profile {
             (&mut self.pages, other.pages),
             (&mut self.page_errors, other.page_errors),
             (&mut self.queries, other.queries),
+            (&mut self.shown, other.shown),
             (&mut self.assets, other.assets),
+            (&mut self.images, other.images),
             (&mut self.assets_of_pages, other.assets_of_pages),
             (&mut self.took, other.took),
-            (&mut self.forbidden, other.forbidden),
             (&mut self.referrers, other.referrers),
             (&mut self.referrers_empty, other.referrers_empty),
             (&mut self.referrers_link, other.referrers_link),
             (&mut self.agents_logged, other.agents_logged),
-            (&mut self.agents_empty, other.agents_empty),
             (&mut self.browsers, other.browsers),
             (&mut self.declared, other.declared),
-            (&mut self.declared_automated, other.declared_automated),
+            (&mut self.chain, other.chain),
             (&mut self.named_pairs.all, other.named_pairs.all),
             (&mut self.named_pairs.ascending, other.named_pairs.ascending),
             (&mut self.numbered_pairs.all, other.numbered_pairs.all),
@@ -256,11 +411,9 @@ impl Profile {
             return;
         }
         self.agents_logged += 1;
-        self.agents_empty += u32::from(record.has(flag::AGENT_EMPTY));
         self.agents.add(record.agent);
         if record.robot > 0 {
             self.declared += 1;
-            self.declared_automated += u32::from(record.has(flag::AUTOMATED));
             self.robot = if self.robot == 0 {
                 record.robot
             } else {
@@ -273,6 +426,7 @@ impl Profile {
 
     fn observe_page(&mut self, record: &Record, stream: u16) {
         self.pages += 1;
+        self.shown += u32::from(record.has(flag::SHOWN));
         self.page_errors += u32::from(record.has(flag::CLIENT_ERROR));
         self.queries += u32::from(record.has(flag::QUERY));
         self.distinct_pages.insert(record.page);
@@ -282,7 +436,34 @@ impl Profile {
         if record.has(flag::REFERRER_LISTING | flag::SESSION_LOGGED | flag::UNANSWERED) {
             self.seldom.get_or_insert_default().observe(record);
         }
+        if record.has(flag::REFERRER_LINK) {
+            self.compare_agents(record, stream);
+        }
         self.follow(record, stream);
+    }
+
+    /// Notes a part of the last page, or a link followed from it, that came under another agent.
+    fn compare_agents(&mut self, record: &Record, stream: u16) {
+        let last = self.trails.iter().find(|trail| trail.stream == stream);
+        let Some(last) = last.filter(|last| last.page as u16 == record.from) else {
+            return;
+        };
+        if last.agent != record.agent {
+            self.seldom.get_or_insert_default().oddities.other_agent += 1;
+        } else if record.is_page() {
+            self.chain += 1;
+        }
+    }
+
+    /// The folder of its last page, by which a source that stays in one is told.
+    pub(crate) fn last_folder(&self) -> Option<usize> {
+        self.trails.last().map(|trail| folder(trail.page))
+    }
+
+    /// Requests that people's browsers seldom send.
+    pub fn oddities(&self) -> Oddities {
+        let seldom = self.seldom.as_ref();
+        seldom.map_or_else(Oddities::default, |seldom| seldom.oddities)
     }
 
     /// Session ids, where the log has them.
@@ -307,15 +488,20 @@ impl Profile {
     fn follow(&mut self, record: &Record, stream: u16) {
         let next = Trail {
             order: record.order,
-            stream,
             page: record.page,
+            agent: record.agent,
+            stream,
             group: record.group,
+            is_later: false,
+            has_parts: false,
+            has_images: false,
         };
         let Some(last) = self.trails.iter_mut().find(|trail| trail.stream == stream) else {
             self.trails.push(next);
             return;
         };
-        let last = std::mem::replace(last, next);
+        let is_later = folder(last.page) == folder(next.page);
+        let last = std::mem::replace(last, Trail { is_later, ..next });
         if last.page == next.page || last.group != next.group || last.order == next.order {
             return;
         }
@@ -343,6 +529,7 @@ impl Profile {
     /// Everything that was counted, by name.
     pub fn numbers(&self) -> Vec<(&'static str, u64)> {
         let sessions = self.sessions();
+        let odd = self.oddities();
         let count = |number: u32| u64::from(number);
         vec![
             ("requests", count(self.requests)),
@@ -352,13 +539,29 @@ impl Profile {
             ("different pages", self.distinct_pages.count()),
             ("page requests answered with 4xx", count(self.page_errors)),
             ("page requests with a query", count(self.queries)),
+            ("page requests answered with the page", count(self.shown)),
             ("style sheets, scripts, images", count(self.assets)),
+            ("of these images", count(self.images)),
             ("of these naming their page", count(self.assets_of_pages)),
             ("requests for robots.txt", u64::from(self.robots)),
-            ("requests that robots.txt forbids", count(self.forbidden)),
+            ("requests that robots.txt forbids", count(odd.forbidden)),
+            ("requests for weak spots", count(odd.probes)),
+            ("forms sent", count(odd.posts)),
+            ("of these logins", count(odd.logins)),
+            ("requests by HTTP/1.0", count(odd.old_protocol)),
+            ("requests without a user agent", count(odd.agents_empty)),
+            (
+                "referrers that no browser writes so",
+                count(odd.referrers_odd),
+            ),
+            (
+                "parts and links of a page under another agent",
+                count(odd.other_agent),
+            ),
             ("page requests with logged referrer", count(self.referrers)),
             ("of these empty", count(self.referrers_empty)),
             ("of these naming another page", count(self.referrers_link)),
+            ("of these naming the page before", count(self.chain)),
             ("of these listings", count(self.listings().all)),
             (
                 "page requests with logged session",

@@ -11,6 +11,7 @@ use super::resource::path;
 use crate::knowledge::Knowledge;
 use crate::request::Client;
 use crate::request::Field;
+use crate::request::Protocol;
 use crate::request::Request;
 use crate::request::Source;
 use crate::request::SourceKind;
@@ -24,10 +25,13 @@ pub struct Record {
     pub(crate) order: u64,
     /// Seconds since 1970.
     pub time: u32,
-    /// Hash of the target.
+    /// Hash of the target: the upper [`FOLDER_BITS`] are its folder's, so that pages can be told by folder later on.
     pub(crate) page: u32,
-    /// Hash of what the page shares with its siblings: the folder, and whether they are numbered.
-    pub(crate) group: u32,
+    /// Hash of what the page shares with its siblings: the folder, and whether they are numbered. Only neighbours are compared, so
+    /// that few bits suffice.
+    pub(crate) group: u16,
+    /// Lower half of the hash of the page that led there.
+    pub(crate) from: u16,
     /// Hash of the user agent.
     pub(crate) agent: u32,
     /// Hash of the session id.
@@ -40,6 +44,15 @@ pub struct Record {
     /// One more than the robot's number in the list; 0 for none.
     pub(crate) robot: u16,
     pub(crate) took: Took,
+}
+
+/// Bits of a page's hash that are its folder's.
+pub(crate) const FOLDER_BITS: u32 = 8;
+const PAGE_MASK: u32 = u32::MAX >> FOLDER_BITS;
+
+/// The folder of a page, by its hash.
+pub(crate) fn folder(page: u32) -> usize {
+    (page >> (32 - FOLDER_BITS)) as usize
 }
 
 /// Bits of [`Record::flags`]; the lowest two are the source's kind.
@@ -65,8 +78,22 @@ pub(crate) mod flag {
     pub(crate) const FORBIDDEN: u32 = 1 << 20;
     pub(crate) const TIMED: u32 = 1 << 21;
     pub(crate) const UNANSWERED: u32 = 1 << 22;
-    /// Bits in use.
-    pub(crate) const BITS: u32 = 23;
+    /// A page that the site really sent: neither an error nor a redirect.
+    pub(crate) const SHOWN: u32 = 1 << 23;
+    /// An asset that is a picture.
+    pub(crate) const IMAGE: u32 = 1 << 24;
+    /// A form that was sent to a page.
+    pub(crate) const POST: u32 = 1 << 25;
+    /// A form that was sent to where passwords go.
+    pub(crate) const LOGIN: u32 = 1 << 26;
+    /// A request for a weak spot that attack tools look for.
+    pub(crate) const PROBE: u32 = 1 << 27;
+    /// Sent by HTTP/1.0.
+    pub(crate) const OLD_PROTOCOL: u32 = 1 << 28;
+    /// A referrer as no browser writes it: without the slash behind the host, or the requested page itself.
+    pub(crate) const REFERRER_ODD: u32 = 1 << 29;
+    /// The request line tells the version of HTTP.
+    pub(crate) const PROTOCOL_LOGGED: u32 = 1 << 30;
 }
 
 /// How long an answer took, in two bytes: twelve bits, and how far to shift them. Counts [`Took::UNIT_US`].
@@ -141,6 +168,7 @@ impl Record {
             time,
             page: 1,
             group: 0,
+            from: 0,
             agent: 0,
             session: 0,
             referrer_host: 0,
@@ -158,6 +186,12 @@ impl Record {
         let product = u128::from(self.source ^ 0x9e37_79b9_7f4a_7c15)
             * u128::from(what ^ 0xbf58_476d_1ce4_e5b9);
         product as u64 ^ (product >> 64) as u64
+    }
+
+    /// Notes the folder in the page's hash.
+    fn set_folder(&mut self) {
+        let folder = u32::from(self.group) << 16 & !PAGE_MASK;
+        self.page = self.page & PAGE_MASK | folder;
     }
 
     pub(crate) fn has(&self, bits: u32) -> bool {
@@ -253,6 +287,7 @@ impl Lens {
             time: request.time,
             page: 0,
             group: 0,
+            from: 0,
             agent: 0,
             session: 0,
             referrer_host: 0,
@@ -271,14 +306,25 @@ impl Lens {
             // A gate that another server asks does not learn how the site answered (101 is a websocket, and no page).
             record.flags |= flag::UNANSWERED;
         }
-        match Resource::of(path) {
-            resource if resource.is_page(request.method) => {
-                self.look_at_page(request.target, path, &mut record)
+        record.flags |= match request.protocol {
+            Protocol::NotLogged => 0,
+            Protocol::Http10 => flag::PROTOCOL_LOGGED | flag::OLD_PROTOCOL,
+            Protocol::Later => flag::PROTOCOL_LOGGED,
+        };
+        let resource = Resource::of(path);
+        match resource {
+            _ if resource.is_page(request.method) => {
+                self.look_at_page(request.target, path, &mut record);
+                if matches!(request.status, 200 | 203 | 206 | 304) {
+                    record.flags |= flag::SHOWN;
+                }
             }
+            Resource::Image => record.flags |= flag::ASSET | flag::IMAGE,
             Resource::Asset => record.flags |= flag::ASSET,
             Resource::Robots => record.flags |= flag::ROBOTS,
             _ => {}
         }
+        self.look_at_intent(request, resource, path, knowledge, &mut record);
         self.look_at_referrer(request, &mut record);
         self.look_at_agent(request, knowledge, gathered, &mut record);
         if let Some(rules) = &knowledge.rules
@@ -297,9 +343,40 @@ impl Lens {
         record
     }
 
+    /// Forms that are sent, and weak spots that are looked for.
+    fn look_at_intent(
+        &self,
+        request: &Request<'_>,
+        resource: Resource,
+        path: &[u8],
+        knowledge: &Knowledge,
+        record: &mut Record,
+    ) {
+        let is_post = request.method == b"POST";
+        if is_post && matches!(resource, Resource::Page) {
+            record.flags |= flag::POST;
+            record.page = self.hash(path) as u32;
+        }
+        if is_post && knowledge.weak_spots.is_login(path) {
+            record.flags |= flag::POST | flag::LOGIN;
+            record.page = self.hash(path) as u32;
+        }
+        // What a site really has is seldom looked for in vain: most requests need no look at the list.
+        let is_usual = matches!(request.status, 200 | 304) && !path.starts_with(b"/.");
+        let is_part = matches!(resource, Resource::Asset | Resource::Image);
+        if (!is_usual || is_post)
+            && !is_part
+            && knowledge
+                .weak_spots
+                .is_probe(request.target, request.status)
+        {
+            record.flags |= flag::PROBE;
+        }
+    }
+
     /// Makes equal pages of two hosts two pages.
     pub fn tell_hosts_apart(&self, host: &[u8], record: &mut Record) {
-        record.page ^= self.hash(host) as u32;
+        record.page ^= self.hash(host) as u32 & PAGE_MASK;
     }
 
     #[cold]
@@ -343,7 +420,8 @@ impl Lens {
             record.flags |= flag::NUMBERED;
             record.order = number;
             // Apart from the named pages of the same folder.
-            record.group = !self.hash(&whole[..cut]) as u32;
+            record.group = !self.hash(&whole[..cut]) as u16;
+            record.set_folder();
             return;
         }
         let cut = whole[..cut]
@@ -354,7 +432,8 @@ impl Lens {
         let name = &whole[cut..whole.len().min(cut + 8)];
         letters[..name.len()].copy_from_slice(name);
         record.order = u64::from_be_bytes(letters);
-        record.group = self.hash(&whole[..cut]) as u32;
+        record.group = self.hash(&whole[..cut]) as u16;
+        record.set_folder();
     }
 
     fn look_at_referrer(&self, request: &Request<'_>, record: &mut Record) {
@@ -364,14 +443,18 @@ impl Lens {
             Field::Value(referrer) => {
                 record.flags |= flag::REFERRER_LOGGED;
                 // Only pages and what browsers fetch for them tell whose site a referrer is.
-                if !record.has(flag::PAGE | flag::ASSET) {
+                if !record.has(flag::PAGE | flag::ASSET | flag::POST) {
                     return;
                 }
                 let (host, rest) = split_url(referrer);
                 record.referrer_host = self.hash(host) as u16;
-                // Browsers name a page with its path. A request that refers to itself follows no link.
-                if !rest.is_empty() && rest != request.target && rest != b"/robots.txt" {
+                // Browsers name a page with its path. A request that refers to itself follows no link; a form is often sent to its
+                // own page.
+                if rest.is_empty() || (rest == request.target && !record.has(flag::POST)) {
+                    record.flags |= flag::REFERRER_ODD;
+                } else if rest != b"/robots.txt" {
                     record.flags |= flag::REFERRER_LINK;
+                    record.from = self.hash(rest) as u16;
                 }
                 if request
                     .host

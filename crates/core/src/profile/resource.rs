@@ -5,8 +5,10 @@
 pub(super) enum Resource {
     /// Content a person reads.
     Page,
-    /// Style sheets, scripts, fonts and images: what a browser fetches by itself to show a page.
+    /// Style sheets, scripts and fonts: what a browser fetches by itself to show a page.
     Asset,
+    /// Pictures, which it fetches likewise.
+    Image,
     /// `/robots.txt`
     Robots,
     /// Feeds, interfaces for programs, downloads.
@@ -59,8 +61,10 @@ fn of_extension(extension: &[u8]) -> Resource {
         b"html" | b"htm" | b"xhtml" | b"shtml" | b"php" | b"php3" | b"php5" | b"phtml" | b"jsp"
         | b"jspx" | b"asp" | b"aspx" | b"do" | b"cgi" | b"pl" | b"cfm" => Resource::Page,
         b"css" | b"js" | b"mjs" | b"map" | b"woff" | b"woff2" | b"ttf" | b"eot" | b"otf"
-        | b"png" | b"jpg" | b"jpeg" | b"gif" | b"svg" | b"webp" | b"avif" | b"ico" | b"bmp" => {
-            Resource::Asset
+        // Browsers ask for the icon of a site whether its pages name one or not.
+        | b"ico" => Resource::Asset,
+        b"png" | b"jpg" | b"jpeg" | b"gif" | b"svg" | b"webp" | b"avif" | b"bmp" => {
+            Resource::Image
         }
         // A dot inside a page's name: /release-2.0, /john.smith
         _ if lower.iter().all(u8::is_ascii_digit) => Resource::Page,
@@ -116,7 +120,8 @@ mod tests {
             ("/index.php?id=3", Page),
             ("/product/17", Page),
             ("/release-2.0", Page),
-            ("/a.PNG", Asset),
+            ("/a.PNG", Image),
+            ("/favicon.ico", Asset),
             ("/static/app.3fa1.js?v=1", Asset),
             ("/robots.txt", Robots),
             ("/robots.txt/", Robots),

@@ -95,7 +95,8 @@ fn every_detector_has_a_hit_and_an_honest_miss() {
                     .evidence
                     .iter()
                     .filter(|evidence| {
-                        evidence.toward != Toward::User || evidence.detector == "loaded_page_parts"
+                        evidence.toward != Toward::User
+                            || ["followed_links", "loaded_page_parts"].contains(&evidence.detector)
                     })
                     .map(|evidence| evidence.detector);
                 (source.source.as_str(), hits.collect())

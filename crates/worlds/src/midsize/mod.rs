@@ -35,11 +35,6 @@ pub(crate) enum Cast {
     WithoutCampaigns,
 }
 
-/// The world of this seed with everybody in it.
-pub(crate) fn build(seed: u64) -> Scene {
-    build_with(seed, Cast::Everybody)
-}
-
 /// The world of this seed with this cast.
 pub(crate) fn build_with(seed: u64, cast: Cast) -> Scene {
     let mut random = Random::new(seed, PURPOSE);
@@ -90,14 +85,14 @@ mod tests {
 
     #[test]
     fn a_seed_gives_one_world() {
-        let first = build(1);
-        assert_eq!(ends(&first), ends(&build(1)));
-        assert_ne!(ends(&first), ends(&build(2)));
+        let first = build_with(1, Cast::Everybody);
+        assert_eq!(ends(&first), ends(&build_with(1, Cast::Everybody)));
+        assert_ne!(ends(&first), ends(&build_with(2, Cast::Everybody)));
     }
 
     #[test]
     fn the_cast_has_the_promised_sizes() {
-        let scene = build(3);
+        let scene = build_with(3, Cast::Everybody);
         let (parties, hits) = (scene.parties(), scene.hits());
         let addresses: BTreeSet<u32> = parties.iter().map(|party| party.address).collect();
         assert_eq!(addresses.len(), parties.len());
@@ -125,7 +120,7 @@ mod tests {
 
     #[test]
     fn campaigns_have_the_promised_sizes_or_are_away() {
-        let scene = build(4);
+        let scene = build_with(4, Cast::Everybody);
         let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
         for party in scene.parties() {
             *sizes.entry(&party.campaign).or_default() += 1;

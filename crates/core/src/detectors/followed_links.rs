@@ -1,0 +1,95 @@
+//! It goes from page to page by links.
+//!
+//! # Why it matters
+//! A person's browser names the page whose link was followed: the one that was just shown, again and again. Most programs work on a
+//! list, and send no referrer or always the same.
+//!
+//! # When it is wrong
+//! A program can name the right page for little. So this counts for less beside parts of pages that are missing, and the verdict bounds
+//! what it is worth together with other signs that are cheap (docs/why.md).
+
+use super::Detector;
+use super::Family;
+use super::Spec;
+use super::loaded_page_parts::lacks_images;
+use super::percent;
+use super::settings;
+use crate::evidence::Context;
+use crate::evidence::Gap;
+use crate::evidence::Outcome;
+use crate::profile::Profile;
+
+pub(super) const SPEC: Spec = Spec::of::<FollowedLinks>(
+    "followed_links",
+    Family::Headers,
+    None,
+    include_str!("followed_links.rs"),
+);
+
+settings! {
+    FollowedLinks {
+        /// Stay silent below this many page requests.
+        pages_min: u32 = 5,
+        /// Share of page requests that name another page, as a browser does, from which it points to people...
+        links_from: f64 = 0.5,
+        /// ...if it also fetched this many style sheets, scripts or images...
+        assets_min: u32 = 1,
+        /// ...or, with everything in its cache, if this share of its pages names the page fetched just before...
+        chain_from: f64 = 0.6,
+        /// ...at no more than this many pages in half an hour...
+        pages_read: u32 = 40,
+        /// ...and no more than this many of its pages would have come with parts.
+        parts_expected: f64 = 2.0,
+        /// Pages that others would have loaded with pictures from which it counts that it loaded none.
+        images_expected: f64 = 0.8,
+    }
+}
+
+/// What followed links are worth towards people, and where none of the images was loaded that others load with the same pages.
+const LINKS: f64 = -6.0;
+const LINKS_WITHOUT_IMAGES: f64 = -2.0;
+
+impl Detector for FollowedLinks {
+    fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
+        if profile.referrers == 0 && profile.pages > 0 {
+            return Outcome::Abstain(Gap::NotLogged("the referrer is"));
+        }
+        if profile.referrers < self.pages_min.max(1) {
+            return Outcome::Abstain(Gap::TooFew {
+                what: "page requests",
+                have: profile.referrers,
+                need: self.pages_min,
+            });
+        }
+        let all = f64::from(profile.referrers);
+        let links = f64::from(profile.referrers_link) / all;
+        let chain = f64::from(profile.chain) / all;
+        let decibans = match profile.assets >= self.assets_min {
+            true if links < self.links_from => return Outcome::Clear(links),
+            true if lacks_images(profile, context, self.images_expected) => LINKS_WITHOUT_IMAGES,
+            true => LINKS,
+            false if self.reads(profile, context, chain) => LINKS,
+            false => return Outcome::Clear(links),
+        };
+        let why = format!(
+            "it follows links: {} of its {} page requests name the page that led there",
+            percent(links),
+            profile.referrers
+        );
+        let values = [
+            ("link_share", links),
+            ("chain_share", chain),
+            ("pages", all),
+        ];
+        Outcome::learned(decibans, why, &values)
+    }
+}
+
+impl FollowedLinks {
+    /// True for who reads one page after the other, of which no browser would load anything new.
+    fn reads(&self, profile: &Profile, context: &Context<'_>, chain: f64) -> bool {
+        let slowly = profile.pages <= self.pages_read * profile.bins.busy().max(1);
+        let (parts, _) = context.site.expected_parts(profile);
+        chain >= self.chain_from && slowly && parts <= self.parts_expected
+    }
+}
