@@ -205,22 +205,22 @@ impl Default for Weights {
             detectors: [
                 (0.0, 0.0),   // campaign_member: what the campaign is worth
                 (40.0, 0.0),  // claimed_operator: an address proves or disproves a name
-                (30.0, 0.0),  // declared_robot decides by itself
-                (12.0, 0.0),  // fetched_robots_txt
-                (8.0, 0.0),   // high_error_rate
-                (4.0, 0.0),   // high_page_rate
+                (30.0, 0.0), // declared_robot decides by itself; a name on no list weighs by its requests
+                (12.0, 0.0), // fetched_robots_txt
+                (8.0, 0.0),  // high_error_rate
+                (4.0, 0.0),  // high_page_rate
                 (10.0, -6.0), // ignored_cookies
-                (10.0, 0.0),  // ignored_robots_txt
-                (10.0, 0.0),  // indiscriminate_download
-                (0.0, -7.0),  // loaded_page_parts
-                (4.0, -3.0),  // low_page_revisit
-                (3.0, -2.0),  // low_parameter_usage
-                (4.0, 0.0),   // no_daily_rhythm
-                (8.0, 0.0),   // regular_counts
-                (8.0, -8.0),  // suspicious_referrer
-                (14.0, 0.0),  // suspicious_sequence
-                (0.0, 0.0),   // traffic_shape has learned what it is worth
-                (5.0, -3.0),  // unbalanced_traffic
+                (10.0, 0.0), // ignored_robots_txt
+                (10.0, 0.0), // indiscriminate_download
+                (0.0, -7.0), // loaded_page_parts
+                (4.0, -3.0), // low_page_revisit
+                (3.0, -2.0), // low_parameter_usage
+                (4.0, 0.0),  // no_daily_rhythm
+                (8.0, 0.0),  // regular_counts
+                (8.0, -8.0), // suspicious_referrer
+                (14.0, 0.0), // suspicious_sequence
+                (0.0, 0.0),  // traffic_shape has learned what it is worth
+                (5.0, -3.0), // unbalanced_traffic
             ],
         }
     }
@@ -328,22 +328,38 @@ fn weigh(
     };
     let families = [Family::Headers, Family::Shape, Family::Campaign]
         .map(|family| (family, by_family(family)));
-    let mut verdict = by_name(profile, context, verdict)
-        .unwrap_or_else(|verdict| by_sum(profile, families, weights, verdict));
+    let mut verdict = by_name(profile, context, weights, verdict).unwrap_or_else(|verdict| {
+        let [headers, shape, campaign] = families;
+        let name = (Family::Identity, weak_name(&verdict.evidence));
+        by_sum(profile, [headers, shape, campaign, name], weights, verdict)
+    });
     if verdict.class == Class::Undecided {
         verdict.cause = Some(cause(&verdict.evidence, &ballots));
     }
     verdict
 }
 
-/// Who names itself a robot is one. Others come back as they were.
-fn by_name(profile: &Profile, context: &Context<'_>, verdict: Verdict) -> Result<Verdict, Verdict> {
+/// What a name weighs that does not decide by itself.
+fn weak_name(evidence: &[Evidence]) -> f64 {
+    let mut named = evidence.iter();
+    let named = named.find(|item| item.detector == "declared_robot");
+    named.map_or(0.0, |item| item.weight)
+}
+
+/// Who names itself a robot is one, unless it did so once or twice under a name on no list. Others come back as they were.
+fn by_name(
+    profile: &Profile,
+    context: &Context<'_>,
+    weights: &Weights,
+    verdict: Verdict,
+) -> Result<Verdict, Verdict> {
     let mut named = verdict.evidence.iter();
     let Some(item) = named.find(|item| item.detector == "declared_robot") else {
         return Err(verdict);
     };
     let (class, decibans) = match item.toward {
         Toward::Automated => (Class::Automated, item.weight),
+        _ if item.weight < weights.crawler_from => return Err(verdict),
         _ => (Class::Crawler, item.weight),
     };
     Ok(Verdict {
@@ -358,7 +374,7 @@ fn by_name(profile: &Profile, context: &Context<'_>, verdict: Verdict) -> Result
 /// Otherwise the families' sum decides, if it is far enough from nothing.
 fn by_sum(
     profile: &Profile,
-    families: [(Family, f64); 3],
+    families: [(Family, f64); 4],
     weights: &Weights,
     mut verdict: Verdict,
 ) -> Verdict {
