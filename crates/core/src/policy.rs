@@ -196,7 +196,7 @@ pub struct Decided {
     pub entry: Option<u64>,
     /// Pages asked for in the last day: by the source, or by those it is counted with.
     pub pages: u32,
-    /// An allowed source has passed its cap: its entry is to be taken back.
+    /// An allowed source has passed its cap, and is treated as an unknown one until it is below it again.
     pub is_over_cap: bool,
 }
 

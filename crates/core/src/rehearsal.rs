@@ -229,11 +229,10 @@ impl Rehearsal {
     fn judge(&mut self, source: Source, band: Band, time: u32) {
         let since = *self.passed.entry(source).or_insert(time);
         let limits = &self.policy.limits;
-        let (action, days) = match band {
-            Band::Unauthorized | Band::Masquerading => (Action::Deny, limits.deny_days),
-            Band::People => (Action::Allow, limits.allow_days),
-            _ => return,
-        };
+        // People go on solving challenges: an entry takes a crowd on three days, and a rehearsal must not promise too much.
+        if !matches!(band, Band::Unauthorized | Band::Masquerading) {
+            return;
+        }
         if time < since.saturating_add(JUDGED_AFTER) {
             return;
         }
@@ -241,11 +240,11 @@ impl Rehearsal {
         self.standing.add_source(
             source,
             Ruling {
-                action,
+                action: Action::Deny,
                 is_owners: false,
                 cap: 0,
                 since: time,
-                until: time.saturating_add(days * DAY),
+                until: time.saturating_add(limits.deny_days * DAY),
                 entry: 0,
             },
         );

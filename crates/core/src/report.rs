@@ -539,10 +539,45 @@ pub struct SourceReport {
     pub mixed: bool,
     /// The campaign it belonged to last: its place in the list.
     pub campaign: Option<usize>,
+    /// What tells a crowd from one visitor, in the latest window in which its traffic had a shape.
+    pub crowd: Option<Crowd>,
     /// Why it is undecided.
     pub cause: Option<Cause>,
     /// One verdict for each window it was seen in.
     pub windows: Vec<WindowReport>,
+}
+
+/// What one window tells about how many visitors share a source. Parts of pages are left out: one browser loads them, too.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Crowd {
+    /// Decibans of the traffic's shape: negative for people, positive for a crawler.
+    pub shape: f64,
+    /// Days with at least a tenth of the requests of the busiest day.
+    pub days: u32,
+    /// Page requests.
+    pub pages: u64,
+    /// Distinct pages, an estimate where they are many.
+    pub distinct_pages: u64,
+    /// User agents with at least [`AGENT_SHARE_MIN`] of the requests each, a lower bound.
+    pub agents: usize,
+    /// The share of the most used agent, an upper bound.
+    pub top_agent: f64,
+    /// The share of requests under a browser's agent.
+    pub browsers: f64,
+    /// Distinct session ids, where it sent any.
+    pub sessions: Option<u64>,
+    /// Time of the last request in the window.
+    pub last_seen: u32,
+}
+
+/// The share of a source's requests from which one of its agents counts as a visitor of its own.
+pub const AGENT_SHARE_MIN: f64 = 0.01;
+
+impl Crowd {
+    /// Page requests on a busy day, on average.
+    pub fn daily_pages(&self) -> u64 {
+        self.pages / u64::from(self.days.max(1))
+    }
 }
 
 /// Parts of the log's span in a source's curve.

@@ -205,7 +205,7 @@ const SHIPPED: [(&str, f64, f64); 17] = [
     // An address proves or disproves a name.
     ("claimed_operator", 40.0, 0.0),
     ("clockwork_visits", 12.0, 0.0),
-    // Decides by itself.
+    // Decides by itself; a name on no list weighs by its requests.
     ("declared_robot", 30.0, 0.0),
     ("fetched_robots_txt", 12.0, 0.0),
     ("high_error_rate", 8.0, 0.0),
@@ -404,22 +404,38 @@ fn weigh(
     };
     let families = [Family::Headers, Family::Shape, Family::Campaign]
         .map(|family| (family, by_family(family)));
-    let mut verdict = by_name(profile, context, verdict)
-        .unwrap_or_else(|verdict| by_sum(profile, families, weights, verdict));
+    let mut verdict = by_name(profile, context, weights, verdict).unwrap_or_else(|verdict| {
+        let [headers, shape, campaign] = families;
+        let name = (Family::Identity, weak_name(&verdict.evidence));
+        by_sum(profile, [headers, shape, campaign, name], weights, verdict)
+    });
     if verdict.class == Class::Undecided {
         verdict.cause = Some(cause(&verdict.evidence, &ballots));
     }
     verdict
 }
 
-/// Who names itself a robot is one. Others come back as they were.
-fn by_name(profile: &Profile, context: &Context<'_>, verdict: Verdict) -> Result<Verdict, Verdict> {
+/// What a name weighs that does not decide by itself.
+fn weak_name(evidence: &[Evidence]) -> f64 {
+    let mut named = evidence.iter();
+    let named = named.find(|item| item.detector == "declared_robot");
+    named.map_or(0.0, |item| item.weight)
+}
+
+/// Who names itself a robot is one, unless it did so once or twice under a name on no list. Others come back as they were.
+fn by_name(
+    profile: &Profile,
+    context: &Context<'_>,
+    weights: &Weights,
+    verdict: Verdict,
+) -> Result<Verdict, Verdict> {
     let mut named = verdict.evidence.iter();
     let Some(item) = named.find(|item| item.detector == "declared_robot") else {
         return Err(verdict);
     };
     let (class, decibans) = match item.toward {
         Toward::Automated => (Class::Automated, item.weight),
+        _ if item.weight < weights.crawler_from => return Err(verdict),
         _ => (Class::Crawler, item.weight),
     };
     Ok(Verdict {
@@ -434,7 +450,7 @@ fn by_name(profile: &Profile, context: &Context<'_>, verdict: Verdict) -> Result
 /// Otherwise the families' sum decides, if it is far enough from nothing.
 fn by_sum(
     profile: &Profile,
-    families: [(Family, f64); 3],
+    families: [(Family, f64); 4],
     weights: &Weights,
     mut verdict: Verdict,
 ) -> Verdict {

@@ -5,15 +5,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
-use std::sync::mpsc::RecvTimeoutError;
+use std::thread;
 use std::time::Duration;
 
 use cattlegrid_core::policy::Standing;
 use cattlegrid_store::Base;
-use cattlegrid_store::Change;
 use cattlegrid_store::Fault;
-use cattlegrid_store::Subject;
 
 use crate::gate::Gate;
 
@@ -42,15 +39,11 @@ pub(crate) fn read(path: &Path, gate: &Gate) -> Result<Standing, Fault> {
     }
 }
 
-/// Publishes what the base says whenever it has changed, and takes back entries of sources that passed their cap.
-pub(crate) fn watch(path: &Path, gate: &Gate, over_cap: &Receiver<Subject>) {
+/// Publishes what the base says whenever it has changed.
+pub(crate) fn watch(path: &Path, gate: &Gate) {
     let mut known: Option<Stamp> = None;
     while !gate.is_ending.load(Ordering::Relaxed) {
-        match over_cap.recv_timeout(LOOK) {
-            Ok(subject) => take_back(path, gate, subject),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return,
-        }
+        thread::sleep(LOOK);
         let now = stamp(path);
         if known.as_ref() == Some(&now) {
             continue;
@@ -73,18 +66,5 @@ pub(crate) fn watch(path: &Path, gate: &Gate, over_cap: &Receiver<Subject>) {
                 known = None;
             }
         }
-    }
-}
-
-fn take_back(path: &Path, gate: &Gate, subject: Subject) {
-    let taken = Base::open(path).and_then(|mut base| {
-        base.apply(
-            &[Change::Remove(subject)],
-            "gate: over its cap",
-            gate.clock.now(),
-        )
-    });
-    if let Err(fault) = taken {
-        tracing::error!(%fault, "an entry could not be taken back");
     }
 }

@@ -6,12 +6,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
-use std::sync::mpsc::SyncSender;
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use cattlegrid_core::format::session;
-use cattlegrid_core::networks::network_of;
 use cattlegrid_core::policy::Asked;
 use cattlegrid_core::policy::Counters;
 use cattlegrid_core::policy::Decided;
@@ -24,7 +22,6 @@ use cattlegrid_core::profile::Lens;
 use cattlegrid_core::profile::is_page;
 use cattlegrid_core::request::Field;
 use cattlegrid_core::request::Source;
-use cattlegrid_store::Subject;
 use hyper::Method;
 
 use crate::challenge::Challenger;
@@ -75,8 +72,6 @@ pub(crate) struct Gate {
     pub(crate) challenger: Challenger,
     /// What the gate counts about itself.
     pub(crate) metrics: Metrics,
-    /// Allowed sources that passed their cap go here: their entries are taken back.
-    pub(crate) over_cap: SyncSender<Subject>,
     /// When the counters were saved with which the gate began.
     pub(crate) saved_ms: u64,
     /// The gate ends: threads that wait for changes of files end with it.
@@ -243,12 +238,6 @@ impl Gate {
             is_suspicious: false,
         };
         let decided = live.policy.decide(&asked, &self.standing.load());
-        if decided.is_over_cap
-            && let Some(network) = network_of(visitor.source)
-        {
-            // Where many wait already, the next request of the source says it again.
-            let _ = self.over_cap.try_send(Subject::of(network));
-        }
         let done = match live.setup.mode {
             Mode::Shadow => Decision::Pass,
             Mode::Enforce => decided.decision,

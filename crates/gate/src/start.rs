@@ -20,7 +20,6 @@ use cattlegrid_core::policy::Counters;
 use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Standing;
 use cattlegrid_core::profile::Lens;
-use cattlegrid_store::Subject;
 use tokio::signal::unix::SignalKind;
 use tokio::signal::unix::signal;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -58,8 +57,6 @@ const BLOCKS_MAX: usize = 512;
 const TICK: Duration = Duration::from_millis(100);
 /// The file of signing keys, in the gate's folder.
 const KEYS: &str = "keys";
-/// Sources over their cap that wait to be taken back.
-const OVER_CAP_MAX: usize = 1024;
 
 /// The settings file, read and checked.
 #[derive(Debug)]
@@ -95,8 +92,7 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
         0 => thread::available_parallelism().map_or(1, usize::from),
         workers => workers,
     };
-    let (over_cap, to_take_back) = mpsc::sync_channel::<Subject>(OVER_CAP_MAX);
-    let gate = Arc::new(make(loaded, &state, over_cap).map_err(one)?);
+    let gate = Arc::new(make(loaded, &state).map_err(one)?);
     let knowledge = state.join("kb.sqlite");
     let standing = base::read(&knowledge, &gate).map_err(|fault| one(fault.to_string()))?;
     gate.standing.store(Arc::new(standing));
@@ -113,7 +109,7 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
         &gate,
         learner,
         (log, lines, Arc::clone(&reopen)),
-        (knowledge, to_take_back),
+        knowledge,
     )
     .map_err(one)?;
     let counters = state.join("counters");
@@ -154,7 +150,7 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
 }
 
 /// Makes what all threads share.
-fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Result<Gate, String> {
+fn make(loaded: Loaded, state: &Path) -> Result<Gate, String> {
     let setup = &loaded.setup;
     let clock = match setup.clock {
         None if !setup.defences.has(Defence::SteadyClock) => Clock::leaping(),
@@ -197,7 +193,6 @@ fn make(loaded: Loaded, state: &Path, over_cap: mpsc::SyncSender<Subject>) -> Re
         challenger,
         metrics: Metrics::default(),
         connections: AtomicUsize::new(0),
-        over_cap,
         saved_ms,
         is_ending: AtomicBool::new(false),
     })
@@ -303,7 +298,7 @@ fn start_helpers(
     gate: &Arc<Gate>,
     learner: Learner,
     (log, lines, reopen): (PathBuf, mpsc::Receiver<Vec<u8>>, Arc<AtomicBool>),
-    (knowledge, to_take_back): (PathBuf, mpsc::Receiver<Subject>),
+    knowledge: PathBuf,
 ) -> Result<(), String> {
     if let Some(folder) = log.parent() {
         fs::create_dir_all(folder).map_err(|error| {
@@ -324,9 +319,7 @@ fn start_helpers(
         learn::learn(learner, learned, &shared, &path)
     })?;
     let shared = Arc::clone(gate);
-    threads.start("knowledge base", move || {
-        base::watch(&knowledge, &shared, &to_take_back)
-    })
+    threads.start("knowledge base", move || base::watch(&knowledge, &shared))
 }
 
 /// A listener with its sockets, one for each worker.

@@ -206,6 +206,9 @@ pub struct Entry {
     /// Pages in a day up to which an allowed source passes; 0 for no limit.
     #[serde(default)]
     pub cap: u32,
+    /// When the cap of a crowd was set or raised last. Kept where the source is no longer allowed, so that the next cap starts from this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap_since: Option<u32>,
 }
 
 impl Entry {
@@ -224,7 +227,16 @@ impl Entry {
             created: now,
             expires: None,
             cap: 0,
+            cap_since: None,
         }
+    }
+
+    /// True for an entry that allows people by a rule of before: on one browser's behaviour, up to three times its pages.
+    pub fn is_of_older_rule(&self) -> bool {
+        self.action == Action::Allow
+            && matches!(self.origin, Origin::Analysis | Origin::Gate)
+            && self.kind.as_deref() == Some("people")
+            && self.cap_since.is_none()
     }
 
     /// First second at which it no longer holds, by a clock that shows `now`; `None` for never.

@@ -1,5 +1,7 @@
-//! From a report to changes of the base: crawlers are denied for some days, people and proven robots allowed, and what was said before is
-//! looked at again. Nothing that the owner said is touched.
+//! From a report to changes of the base: crawlers are denied for some days, crowds of people and proven robots allowed, and what was said
+//! before is looked at again. Nothing that the owner said is touched.
+
+mod crowd;
 
 use std::collections::BTreeMap;
 
@@ -8,6 +10,7 @@ use cattlegrid_core::policy::Action;
 use cattlegrid_core::policy::DAY;
 use cattlegrid_core::policy::Limits;
 use cattlegrid_core::report::CampaignReport;
+use cattlegrid_core::report::Crowd;
 use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::verdict::Class;
 use cattlegrid_core::verdict::Evidence;
@@ -20,6 +23,8 @@ use crate::entry::Origin;
 use crate::entry::Proof;
 use crate::entry::Subject;
 use crate::seal::seal;
+use crowd::Gap;
+use crowd::crowd_of;
 
 /// Reasons that are kept with an entry.
 const PROOFS_MAX: usize = 5;
@@ -44,6 +49,8 @@ pub struct Outcome {
     pub denied: usize,
     /// Sources that are allowed, new or again.
     pub allowed: usize,
+    /// Sources of people above k2 that are not allowed: the evidence does not show a crowd.
+    pub no_crowds: usize,
     /// Campaigns that are denied, new or again.
     pub campaigns: usize,
     /// Sources that joined a campaign that was known.
@@ -133,8 +140,9 @@ impl Work<'_> {
             self.outcome.expired += 1;
             let of_campaign =
                 entry.campaign.is_some() || matches!(entry.subject, Subject::Campaign(_));
-            let is_watched =
-                entry.action == Action::Deny && entry.origin == Origin::Analysis && of_campaign;
+            let is_watched = entry.action == Action::Deny
+                && entry.origin == Origin::Analysis
+                && (of_campaign || entry.cap_since.is_some());
             let next = is_watched.then(|| Entry {
                 action: Action::Watch,
                 created: now,
@@ -155,8 +163,8 @@ impl Work<'_> {
             return;
         }
         match (source.class, source.kind) {
-            (Class::User, _) => self.allow(subject, source, "people"),
-            (Class::Crawler, Some(Kind::Legitimate)) => self.allow(subject, source, "legitimate"),
+            (Class::User, _) => self.people(subject, source),
+            (Class::Crawler, Some(Kind::Legitimate)) => self.allow_robot(subject, source),
             (Class::Crawler, None) => {
                 self.outcome.unproven += 1;
                 self.revoke(&subject);
@@ -170,12 +178,26 @@ impl Work<'_> {
         }
     }
 
-    /// No longer what it was taken for.
+    /// No longer what it was taken for. A crowd's cap is kept, in an entry that treats the source as an unknown one: otherwise a crawler
+    /// could have a higher cap by losing its entry and earning another.
     fn revoke(&mut self, subject: &Subject) {
-        if self.current(subject).is_some() {
-            self.outcome.revoked += 1;
-            self.next.insert(subject.clone(), None);
+        let Some(known) = self.current(subject) else {
+            return;
+        };
+        let has_cap = known.cap_since.is_some();
+        if has_cap && known.action == Action::Watch {
+            return;
         }
+        let watched = has_cap.then(|| Entry {
+            kind: known.kind.clone(),
+            reason: format!(
+                "was allowed {} pages a day as a crowd; unknown since, and another cap starts from there",
+                known.cap
+            ),
+            ..self.entry(subject.clone(), Action::Watch, self.updater.limits.allow_days)
+        });
+        self.outcome.revoked += 1;
+        self.next.insert(subject.clone(), watched);
     }
 
     /// Whom nobody can call people any more is not allowed any more; a denial runs out by itself.
@@ -186,27 +208,87 @@ impl Work<'_> {
         }
     }
 
-    fn allow(&mut self, subject: Subject, source: &SourceReport, kind: &str) {
+    /// People need no entry below k2, and above it only where they are many: one browser that asks for more solves challenges.
+    fn people(&mut self, subject: Subject, source: &SourceReport) {
         let limits = self.updater.limits;
         if self.is_old(source.last_seen, limits.allow_days) {
             self.outcome.old += 1;
             return;
         }
+        let found = crowd_of(source, limits);
+        let found = match found {
+            Ok(crowd) if self.is_old(crowd.last_seen, limits.allow_days) => Err(Gap::NotYet),
+            found => found,
+        };
+        match found {
+            Ok(crowd) => self.allow_crowd(subject, source, crowd),
+            Err(gap) => {
+                self.outcome.no_crowds += usize::from(daily_pages(source) > u64::from(limits.k2));
+                self.lift(&subject);
+                if gap == Gap::NoCrowd {
+                    self.revoke_allow(&subject);
+                }
+            }
+        }
+    }
+
+    /// Whoever is people is neither denied nor watched with others any more. What is remembered of a crowd stays, and an entry that allows
+    /// it runs out by itself.
+    fn lift(&mut self, subject: &Subject) {
+        let is_lifted = |entry: &Entry| match entry.action {
+            Action::Deny => true,
+            Action::Watch => entry.campaign.is_some(),
+            Action::Allow => false,
+        };
+        if self.current(subject).is_some_and(is_lifted) {
+            self.revoke(subject);
+        }
+    }
+
+    fn allow_crowd(&mut self, subject: Subject, source: &SourceReport, crowd: &Crowd) {
+        let limits = self.updater.limits;
+        let (cap, since) = crowd::cap(crowd, self.current(&subject), limits, self.updater.now);
+        // No longer than the evidence is good for, which may be older than the last request.
+        let expires = crowd.last_seen.saturating_add(limits.allow_days * DAY);
+        let entry = self.allowed(subject);
+        let entry = Entry {
+            kind: Some("people".to_owned()),
+            reason: crowd::describe(crowd),
+            expires: entry.expires.map(|latest| latest.min(expires)),
+            cap,
+            cap_since: Some(since),
+            ..entry
+        };
+        self.seen(entry, source);
+    }
+
+    /// A robot that its address proves.
+    fn allow_robot(&mut self, subject: Subject, source: &SourceReport) {
+        let limits = self.updater.limits;
+        if self.is_old(source.last_seen, limits.allow_days) {
+            self.outcome.old += 1;
+            return;
+        }
+        let kind = Kind::Legitimate.name();
+        let entry = Entry {
+            kind: Some(kind.to_owned()),
+            reason: reason(&source.evidence, kind),
+            // A robot that suddenly asks for three times as much meets challenges until that is its usual.
+            cap: (3 * daily_pages(source)).clamp(u64::from(limits.k2), u64::from(u32::MAX)) as u32,
+            cap_since: None,
+            ..self.allowed(subject)
+        };
+        self.seen(entry, source);
+    }
+
+    /// An entry that allows, counted as such.
+    fn allowed(&mut self, subject: Subject) -> Entry {
         let was_denied = self
             .current(&subject)
             .is_some_and(|entry| entry.action != Action::Allow);
         self.outcome.revoked += usize::from(was_denied);
         self.outcome.allowed += 1;
-        let seconds = u64::from(source.last_seen - source.first_seen).max(u64::from(DAY));
-        let daily = source.pages * u64::from(DAY) / seconds;
-        let entry = Entry {
-            kind: Some(kind.to_owned()),
-            reason: reason(&source.evidence, kind),
-            // A person who suddenly asks for three times as much is to be looked at again.
-            cap: (3 * daily).clamp(u64::from(limits.k2), u64::from(u32::MAX)) as u32,
-            ..self.entry(subject, Action::Allow, limits.allow_days)
-        };
-        self.seen(entry, source);
+        self.entry(subject, Action::Allow, self.updater.limits.allow_days)
     }
 
     fn deny(&mut self, subject: Subject, source: &SourceReport, kind: Kind) {
@@ -257,6 +339,11 @@ impl Work<'_> {
             created: created.map_or(now, |known| known.created),
             first_seen: known.and_then(|known| known.first_seen),
             expires: Some(now.saturating_add(days.saturating_mul(DAY))),
+            // What a crowd was allowed is remembered, whatever is said of it meanwhile.
+            cap: known
+                .filter(|known| known.cap_since.is_some())
+                .map_or(0, |known| known.cap),
+            cap_since: known.and_then(|known| known.cap_since),
             ..Entry::new(subject, action, Origin::Analysis, now)
         }
     }
@@ -397,6 +484,12 @@ impl Work<'_> {
 fn address(name: &str) -> Option<Subject> {
     let subject: Subject = name.parse().ok()?;
     matches!(subject, Subject::Source(_)).then_some(subject)
+}
+
+/// Page requests a day, over all the time that a source was seen.
+fn daily_pages(source: &SourceReport) -> u64 {
+    let seconds = u64::from(source.last_seen - source.first_seen).max(u64::from(DAY));
+    source.pages * u64::from(DAY) / seconds
 }
 
 fn reason(evidence: &[Evidence], otherwise: &str) -> String {

@@ -136,10 +136,16 @@ fn write(what: &ExportArgs, fill: impl Fn(&mut dyn Write) -> io::Result<()>) -> 
 pub(super) fn import(path: &Path, what: &ImportArgs) -> anyhow::Result<()> {
     let text = read(&what.file)?;
     let is_base = text.trim_start().starts_with('{');
-    let mut entries = match is_base {
+    let (mut entries, refused) = match is_base {
         true => whole(&text, what)?,
-        false => list(&text, what)?,
+        false => (list(&text, what)?, 0),
     };
+    if refused > 0 {
+        writeln!(
+            io::stderr(),
+            "cattlegrid: {refused} allow entries of an older rule were left out: they were made without evidence of a crowd; 'kb allow' allows a source whatever it shows"
+        )?;
+    }
     if entries.len() > ENTRIES_MAX {
         bail!("it has more than {ENTRIES_MAX} entries; nothing was imported");
     }
@@ -200,8 +206,8 @@ fn read(path: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The file of another base. What its owner said is a list to us, unless it is our own file.
-fn whole(text: &str, what: &ImportArgs) -> anyhow::Result<Vec<Entry>> {
+/// The file of another base, and how many of its entries are left out. What its owner said is a list to us, unless it is our own file.
+fn whole(text: &str, what: &ImportArgs) -> anyhow::Result<(Vec<Entry>, usize)> {
     let whole: Whole = serde_json::from_str(text).with_context(|| {
         format!(
             "{} is no export of a knowledge base ('kb export --as json'); nothing was imported",
@@ -221,9 +227,11 @@ fn whole(text: &str, what: &ImportArgs) -> anyhow::Result<Vec<Entry>> {
             super::shown(&entry.subject)
         );
     }
-    Ok(whole
+    let all = whole.entries.len();
+    let entries: Vec<Entry> = whole
         .entries
         .into_iter()
+        .filter(|entry| !entry.is_of_older_rule())
         .map(|entry| match what.mine {
             true => entry,
             false => Entry {
@@ -231,7 +239,9 @@ fn whole(text: &str, what: &ImportArgs) -> anyhow::Result<Vec<Entry>> {
                 ..entry
             },
         })
-        .collect())
+        .collect();
+    let refused = all - entries.len();
+    Ok((entries, refused))
 }
 
 /// A list of addresses and networks, one a line.

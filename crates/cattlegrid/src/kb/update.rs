@@ -112,6 +112,10 @@ fn tell(outcome: &Outcome, path: &Path, page: &mut impl Write) -> io::Result<()>
             "entries taken back: what they said is no longer so",
         ),
         (outcome.expired, "entries have run out"),
+        (
+            outcome.no_crowds,
+            "sources of people above k2 pages a day got no allow entry: a crowd on three days was not shown; they pass by solving challenges",
+        ),
         (outcome.owners, "sources left to what you said of them"),
         (
             outcome.mixed,

@@ -108,6 +108,47 @@ fn labelled_logs_are_read_whole_and_nobody_labelled_a_person_is_called_a_crawler
     }
 }
 
+/// Robots with real browsers, many of which are taken for people: none of them is allowed anything for it.
+#[test]
+fn no_selenium_robot_gets_an_entry_that_allows_it() {
+    let Some(folder) = data(2) else { return };
+    let folder = folder.join("m4d_webbot");
+    let log = folder.join("train.log.gz");
+    let labels = std::fs::read_to_string(folder.join("train.labels.csv")).unwrap();
+    let robots: std::collections::BTreeSet<&str> = labels
+        .lines()
+        .filter(|row| row.contains(",masquerading,"))
+        .filter_map(|row| row.split(',').next())
+        .collect();
+    assert_eq!(robots.len(), 53);
+    for k2 in [1000, 50] {
+        let place = tempfile::TempDir::new().unwrap();
+        let config = format!("[policy]\nk1 = 20\nk2 = {k2}\n");
+        let config = crate::write(place.path(), "k2.toml", config.as_bytes());
+        let kb = place.path().join("kb.sqlite");
+        let (kb, log) = (kb.to_str().unwrap(), log.to_str().unwrap());
+        let output = crate::run(&[
+            "analyze",
+            "--config",
+            &config,
+            "--kb",
+            kb,
+            "--kb-time",
+            "2019-11-05",
+            "--quiet",
+            log,
+        ]);
+        assert!(output.status.success(), "{output:?}");
+        let output = crate::run(&["kb", "--kb", kb, "list", "--action", "allow"]);
+        let list = crate::stdout(&output);
+        let allowed = list
+            .split_whitespace()
+            .filter(|word| robots.contains(word))
+            .count();
+        assert_eq!(allowed, 0, "k2 = {k2}: {list}");
+    }
+}
+
 #[test]
 fn people_behind_one_proxy_are_no_crawler() {
     let Some(folder) = data(1) else { return };

@@ -27,8 +27,10 @@ use crate::profile::AgentBook;
 use crate::profile::AgentIndex;
 use crate::profile::BIN_SECONDS;
 use crate::profile::Profile;
+use crate::report::AGENT_SHARE_MIN;
 use crate::report::Band;
 use crate::report::CURVE_STEPS;
+use crate::report::Crowd;
 use crate::report::HostReport;
 use crate::report::Inspection;
 use crate::report::Report;
@@ -425,6 +427,7 @@ impl Court<'_> {
         );
         Trial {
             window,
+            crowd: crowd(profile, &verdict),
             verdict,
             totals: Totals {
                 sources: 0,
@@ -569,6 +572,7 @@ impl Court<'_> {
             .and_then(|agent| self.agents.text(agent))
             .map(printable);
         let agents = busiest.map_or(0, |trial| trial.agents);
+        let crowd = trials.iter().rev().find_map(|trial| trial.crowd);
         let windows = trials
             .iter()
             .map(|trial| self.describe_window(trial))
@@ -603,6 +607,7 @@ impl Court<'_> {
             evidence: verdict.evidence,
             mixed: false,
             campaign: None,
+            crowd,
             cause: verdict.cause,
             windows,
             robot: None,
@@ -730,10 +735,33 @@ fn decisive(trials: &[Trial]) -> usize {
         .unwrap_or(trials.len() - 1)
 }
 
+/// What tells a crowd from one visitor, where the shape of the traffic says anything.
+fn crowd(profile: &Profile, verdict: &Verdict) -> Option<Crowd> {
+    let mut evidence = verdict.evidence.iter();
+    let shape = evidence.find(|item| item.detector == "traffic_shape")?;
+    let logged = f64::from(profile.agents_logged.max(1));
+    let sessions = profile.sessions().map(|sessions| sessions.distinct.count());
+    Some(Crowd {
+        shape: shape.weight,
+        days: profile.bins.busy_days(),
+        pages: u64::from(profile.pages),
+        distinct_pages: profile.distinct_pages.count(),
+        agents: profile
+            .agents
+            .with_at_least((logged * AGENT_SHARE_MIN).ceil() as u32),
+        top_agent: f64::from(profile.agents.top_requests()) / logged,
+        browsers: f64::from(profile.browsers) / logged,
+        sessions: sessions.filter(|sessions| *sessions > 0),
+        last_seen: profile.last_seen,
+    })
+}
+
 /// A verdict on one window with what the report says beside it.
 struct Trial {
     window: Window,
     verdict: Verdict,
+    /// What tells a crowd from one visitor.
+    crowd: Option<Crowd>,
     totals: Totals,
     seen: (u32, u32),
     agent: Option<u32>,

@@ -7,7 +7,9 @@
 //!
 //! # When it is wrong
 //! Anybody can send a well-known robot's name: `claimed_operator` checks it. A name alone never makes a source legitimate.
-//! Monitors, link previews, feed readers and proxies are automated, but no crawlers.
+//! Monitors, link previews, feed readers and proxies are automated, but no crawlers; so are the site's own WordPress, Apache's dummy
+//! connections and certificate checks. The shape of an agent can mistake an app for a program: one request under an unlisted name weighs 6
+//! decibans and decides nothing by itself, three are enough to decide, a hundred weigh as much as a listed name (30).
 
 use super::Detector;
 use super::Family;
@@ -15,6 +17,7 @@ use super::Spec;
 use super::percent;
 use super::settings;
 use crate::evidence::Context;
+use crate::evidence::Finding;
 use crate::evidence::Gap;
 use crate::evidence::Outcome;
 use crate::evidence::Toward;
@@ -60,13 +63,22 @@ impl Detector for DeclaredRobot {
             percent(declared),
             profile.agents_logged
         );
-        Outcome::finding(
+        let robots = &context.knowledge.robots;
+        let number = context.robot_number(profile);
+        let is_listed = number.is_none_or(|number| robots.is_listed(number));
+        Outcome::Finding(Finding {
             toward,
             why,
-            &[
+            values: vec![
                 ("declared_share", declared),
                 ("requests", f64::from(profile.agents_logged)),
             ],
-        )
+            learned: (!is_listed).then(|| unlisted_weight(profile.declared)),
+        })
     }
+}
+
+/// What so many requests under a name on no list are worth, in decibans: 6 for one, 30 for a hundred and more.
+fn unlisted_weight(requests: u32) -> f64 {
+    (6.0 + 12.0 * f64::from(requests.max(1)).log10()).min(30.0)
 }

@@ -1,5 +1,6 @@
 //! What is known beforehand. An immutable value, loaded as if an enemy wrote it.
 
+mod devices;
 mod operators;
 mod robots;
 mod rules;

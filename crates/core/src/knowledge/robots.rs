@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::Operator;
 use super::Purpose;
+use super::devices;
 use super::shape::Shapes;
 
 /// User-agent patterns of robots that name themselves.
@@ -57,6 +58,25 @@ const TAGS: [(&str, Purpose); 12] = [
 /// number, and a crawler's number that also ends version strings.
 const HITS_BROWSERS: [&str; 3] = ["Viber", "AP3A\\.240617\\.008", "008\\/"];
 
+/// Programs that owners run or ask for, which the list does not have or calls scanners: the site's own WordPress (its cron calls itself over
+/// HTTP, and it fetches what it links to), Jetpack, Apache waking its own processes, and certificate authorities that look at a domain.
+const OWNERS: [(&str, &str); 11] = [
+    ("WordPress/", "WordPress"),
+    ("Jetpack by WordPress.com", "Jetpack"),
+    ("jetmon/", "jetmon"),
+    (
+        "(internal dummy connection)",
+        "Apache's internal dummy connection",
+    ),
+    ("Let's Encrypt validation server", "Let's Encrypt"),
+    ("DigiCert DCV", "DigiCert"),
+    ("Sectigo DCV", "Sectigo"),
+    ("COMODO DCV", "Sectigo"),
+    ("Google-Certificates-Bridge", "Google Trust Services"),
+    ("cert-manager-challenges/", "cert-manager"),
+    ("Test Certificate Info", "Test Certificate Info"),
+];
+
 /// Purposes of robots that are on no list, in the order of their numbers behind the list's.
 const UNLISTED: [Purpose; 9] = [
     Purpose::Preview,
@@ -83,6 +103,20 @@ struct Entry {
     tags: Vec<String>,
 }
 
+impl Entry {
+    fn robot(&self) -> Robot {
+        let purpose = TAGS
+            .into_iter()
+            .find(|(tag, _)| self.tags.iter().any(|given| given == tag))
+            .map_or(Purpose::Other, |(_, purpose)| purpose);
+        Robot {
+            name: display_name(&self.pattern),
+            purpose,
+            operator: None,
+        }
+    }
+}
+
 impl RobotList {
     /// Loads the JSON of the registry package `crawler-user-agents`, behind the robots of the operators.
     pub fn new(json: &str, operators: &[Operator]) -> Result<RobotList, String> {
@@ -95,10 +129,9 @@ impl RobotList {
             ));
         }
         // Operators come first: of several matches the first of the list counts.
-        let mut robots = own_robots(operators);
-        let own = operators.iter().flat_map(|operator| &operator.robots);
-        let mut texts: Vec<String> = own.map(|robot| robot.agent.clone()).collect();
-        let mut name_owner: Vec<u16> = (0..robots.len() as u16).collect();
+        let (mut robots, mut texts) = own_robots(operators);
+        let own = robots.len() as u16;
+        let mut name_owner: Vec<u16> = (0..own).collect();
         let (mut patterns, mut pattern_owner) = (Vec::new(), Vec::new());
         for entry in entries
             .iter()
@@ -107,13 +140,15 @@ impl RobotList {
             let number = robots.len() as u16;
             if entry.pattern.len() > PATTERN_BYTES_MAX {
                 return Err(format!(
-                    "entry {number} of the robot list is longer than {PATTERN_BYTES_MAX} bytes"
+                    "entry {} of the robot list is longer than {PATTERN_BYTES_MAX} bytes",
+                    number - own
                 ));
             }
             match fixed_text(&entry.pattern) {
                 Some(text) if text.len() < 3 => {
                     return Err(format!(
-                        "entry {number} of the robot list, '{}', would match nearly everything",
+                        "entry {} of the robot list, '{}', would match nearly everything",
+                        number - own,
                         entry.pattern
                     ));
                 }
@@ -126,15 +161,7 @@ impl RobotList {
                     pattern_owner.push(number);
                 }
             }
-            let purpose = TAGS
-                .into_iter()
-                .find(|(tag, _)| entry.tags.iter().any(|given| given == tag))
-                .map_or(Purpose::Other, |(_, purpose)| purpose);
-            robots.push(Robot {
-                name: display_name(&entry.pattern),
-                purpose,
-                operator: None,
-            });
+            robots.push(entry.robot());
         }
         let listed = robots.len() as u16;
         robots.extend(UNLISTED.map(|purpose| Robot {
@@ -144,7 +171,10 @@ impl RobotList {
         }));
         let names = AhoCorasick::new(&texts)
             .map_err(|error| format!("the robot list cannot be compiled: {error}"))?;
-        let set = compile(&patterns).map_err(|error| culprit(&patterns, &pattern_owner, &error))?;
+        let set = compile(&patterns).map_err(|error| {
+            let numbers = pattern_owner.iter().map(|number| number - own);
+            culprit(&patterns, numbers, &error)
+        })?;
         Ok(RobotList {
             robots,
             names,
@@ -158,28 +188,42 @@ impl RobotList {
 
     /// The robot an agent names itself as; where several match, the first of the list.
     pub fn find(&self, agent: &[u8]) -> Option<u16> {
-        let named = self
-            .names
-            .find_overlapping_iter(agent)
-            .map(|found| self.name_owner[found.pattern().as_usize()])
-            .min();
         let text = String::from_utf8_lossy(agent);
-        let matched = self.patterns.matches(&text).into_iter().next();
-        let matched = matched.map(|pattern| self.pattern_owner[pattern]);
-        [named, matched]
-            .into_iter()
-            .flatten()
-            .min()
-            .or_else(|| self.unlisted(&text))
-    }
-
-    fn unlisted(&self, agent: &str) -> Option<u16> {
-        if agent.trim().is_empty() {
+        if devices::is_apple_program(&text.to_ascii_lowercase()) {
             return None;
         }
-        let purpose = self.shapes.program(agent)?;
+        if let Some(rest) = devices::without_mobile_browsers(&text) {
+            return self
+                .on_list(&rest)
+                .or_else(|| self.unlisted(self.shapes.marked(&rest)));
+        }
+        let listed = self.on_list(&text);
+        listed.or_else(|| match text.trim() {
+            "" => None,
+            _ => self.unlisted(self.shapes.program(&text)),
+        })
+    }
+
+    fn on_list(&self, text: &str) -> Option<u16> {
+        let named = self
+            .names
+            .find_overlapping_iter(text)
+            .map(|found| self.name_owner[found.pattern().as_usize()])
+            .min();
+        let matched = self.patterns.matches(text).into_iter().next();
+        let matched = matched.map(|pattern| self.pattern_owner[pattern]);
+        [named, matched].into_iter().flatten().min()
+    }
+
+    fn unlisted(&self, purpose: Option<Purpose>) -> Option<u16> {
+        let purpose = purpose?;
         let at = UNLISTED.iter().position(|known| *known == purpose)?;
         Some(self.listed + at as u16)
+    }
+
+    /// True for a robot with a name of its own, false for one that only the shape of its agent tells.
+    pub fn is_listed(&self, number: u16) -> bool {
+        number < self.listed
     }
 
     /// Names of all robots, in the order of their numbers.
@@ -203,9 +247,18 @@ impl RobotList {
     }
 }
 
-/// The robots of the operators, in their order.
-fn own_robots(operators: &[Operator]) -> Vec<Robot> {
-    (0..)
+/// The robots of the operators in their order and then the programs of owners, with the texts that name them.
+fn own_robots(operators: &[Operator]) -> (Vec<Robot>, Vec<String>) {
+    let of_operators = operators.iter().flat_map(|operator| &operator.robots);
+    let texts = of_operators
+        .map(|robot| robot.agent.as_str())
+        .chain(OWNERS.map(|(text, _)| text));
+    let of_owners = OWNERS.map(|(_, name)| Robot {
+        name: name.to_owned(),
+        purpose: Purpose::Monitor,
+        operator: None,
+    });
+    let robots = (0..)
         .zip(operators)
         .flat_map(|(number, operator)| {
             operator.robots.iter().map(move |robot| Robot {
@@ -214,7 +267,9 @@ fn own_robots(operators: &[Operator]) -> Vec<Robot> {
                 operator: Some(number),
             })
         })
-        .collect()
+        .chain(of_owners)
+        .collect();
+    (robots, texts.map(str::to_owned).collect())
 }
 
 fn compile(patterns: &[&str]) -> Result<RegexSet, regex::Error> {
@@ -226,8 +281,8 @@ fn compile(patterns: &[&str]) -> Result<RegexSet, regex::Error> {
 }
 
 /// Which pattern is to blame when all together are refused.
-fn culprit(patterns: &[&str], owners: &[u16], error: &regex::Error) -> String {
-    for (pattern, number) in patterns.iter().zip(owners) {
+fn culprit(patterns: &[&str], numbers: impl Iterator<Item = u16>, error: &regex::Error) -> String {
+    for (pattern, number) in patterns.iter().zip(numbers) {
         let alone = RegexBuilder::new(pattern)
             .size_limit(REGEX_BYTES_MAX)
             .nest_limit(50)
@@ -327,6 +382,68 @@ mod tests {
             None,
         );
         check("", None);
+    }
+
+    #[test]
+    fn devices_of_people_are_no_robots() {
+        for agent in [
+            "MobileSafari/604.1 CFNetwork/1410.0.3 Darwin/22.6.0",
+            "Safari/19618.2.12.11.6 CFNetwork/1496.0.7 Darwin/23.5.0",
+            "com.apple.WebKit.Networking/8615.7.1.10.1 CFNetwork/1410.1 Darwin/22.6.0",
+            "com.apple.Safari.SearchHelper/19618.2 CFNetwork/1496.0.7 Darwin/23.5.0",
+            "WhatsApp/2.23.20 CFNetwork/1410.0.3 Darwin/22.6.0",
+            "Viber/12.8.0.1 CFNetwork/1121.2.2 Darwin/19.3.0",
+            "SogouMobileBrowser/5.22.8",
+            "Mozilla/5.0 (Linux; Android 9; EML-AL00) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/66.0 Mobile Safari/537.36 SogouMSE,SogouMobileBrowser/5.22.8",
+            "MQQBrowser/26 Mozilla/5.0 (linux; U; Android 2.3.7; zh-cn; MB200 Build/GRJ22) AppleWebKit/533.1 Version/4.0 Mobile Safari/533.1",
+            "Mozilla/5.0 (Linux; Android 10; VOG-AL00) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/76.0 Mobile Safari/537.36 T7/12.16 SearchCraft/3.9.1 (Baidu; P1 10) baiduboxapp/12.16.5.10",
+            "baidubrowser/7.19.13.0 (Baidu; P1 9)",
+            "UCWEB/2.0 (MIDP-2.0; U; Adr 4.4.2; zh-CN) U2/1.0.0 UCBrowser/10.7.0.634 U2/1.0.0 Mobile",
+        ] {
+            check(agent, None);
+        }
+        // A robot does not hide behind such a name.
+        check(
+            "Mozilla/5.0 (Linux; Android 9) baiduboxapp/12.16 (compatible; Baiduspider/2.0)",
+            Some(("Baiduspider", Purpose::Search)),
+        );
+        check(
+            "Sogou web spider/4.0(+http://www.sogou.com/docs/help/webmasters.htm#07)",
+            Some(("Sogou", Purpose::Search)),
+        );
+        check("WhatsApp/2.23.20.0 A", Some(("WhatsApp", Purpose::Preview)));
+        check(
+            "ExamplePods/1 CFNetwork/1410.0.3 Darwin/22.6.0",
+            Some(("a program on no list", Purpose::Library)),
+        );
+        check(
+            "UCBrowser/1.0 example crawler",
+            Some(("a program on no list", Purpose::Other)),
+        );
+    }
+
+    #[test]
+    fn programs_of_the_owner_are_automated() {
+        for (agent, name) in [
+            ("WordPress/6.4; https://www.example.org", "WordPress"),
+            ("Jetpack by WordPress.com", "Jetpack"),
+            (
+                "jetmon/1.0 (Jetpack Site Uptime Monitor by WordPress.com)",
+                "jetmon",
+            ),
+            (
+                "Apache/2.4.57 (Debian) (internal dummy connection)",
+                "Apache's internal dummy connection",
+            ),
+            (
+                "Mozilla/5.0 (compatible; Let's Encrypt validation server; +https://www.letsencrypt.org)",
+                "Let's Encrypt",
+            ),
+            ("DigiCert DCV Bot/1.1", "DigiCert"),
+        ] {
+            check(agent, Some((name, Purpose::Monitor)));
+            assert!(Purpose::Monitor.is_automated());
+        }
     }
 
     #[test]

@@ -160,13 +160,20 @@ impl Shapes {
         Ok(Shapes { automaton, rows })
     }
 
+    /// What a program comes for that says so: by a word, by an address where to complain, by calling itself a bot.
+    pub(super) fn marked(&self, agent: &str) -> Option<Purpose> {
+        let agent = &agent[..agent.floor_char_boundary(AGENT_BYTES_MAX)];
+        let bare = without_peoples(&agent.to_ascii_lowercase());
+        let by_word = self.purpose(&bare);
+        let is_marked = gives_an_address(&bare) || has_word_bot(&bare);
+        by_word.or(is_marked.then_some(Purpose::Other))
+    }
+
     /// What a program comes for whose agent is on no list. `None` for what may be a person's browser or app.
     pub(super) fn program(&self, agent: &str) -> Option<Purpose> {
         let agent = &agent[..agent.floor_char_boundary(AGENT_BYTES_MAX)];
         let lower = agent.to_ascii_lowercase();
-        let bare = PEOPLES
-            .iter()
-            .fold(lower.clone(), |text, word| text.replace(word, " "));
+        let bare = without_peoples(&lower);
         let by_word = self.purpose(&bare);
         let is_marked = by_word.is_some() || gives_an_address(&bare) || has_word_bot(&bare);
         let is_browser = lower.starts_with("mozilla/") || lower.starts_with("opera/");
@@ -199,6 +206,12 @@ impl Shapes {
             });
         rows.min().map(|row| WORDS[row].0)
     }
+}
+
+fn without_peoples(lower: &str) -> String {
+    PEOPLES
+        .iter()
+        .fold(lower.to_owned(), |text, word| text.replace(word, " "))
 }
 
 const TEXT_BROWSERS: [&str; 8] = [

@@ -20,8 +20,10 @@ pub struct Limits {
     pub clearance_hours: u32,
     /// Days for which a source that was judged a crawler is denied.
     pub deny_days: u32,
-    /// Days for which a source that was judged to be people, or a proven robot, is allowed.
+    /// Days for which a crowd of people behind one address, or a proven robot, is allowed.
     pub allow_days: u32,
+    /// Pages in a day up to which a crowd is allowed at most; no crowd is allowed where this is not above `k2`.
+    pub allow_pages_max: u32,
 }
 
 impl Default for Limits {
@@ -35,6 +37,7 @@ impl Default for Limits {
             clearance_hours: 24,
             deny_days: 7,
             allow_days: 30,
+            allow_pages_max: 20_000,
         }
     }
 }
@@ -81,9 +84,12 @@ impl Limits {
              # How long a solved challenge is good for: pages, and hours.\n\
              clearance_pages = {}\n\
              clearance_hours = {}\n\
-             # Days for which 'analyze --kb' denies crawlers, and allows people and proven robots.\n\
+             # Days for which 'analyze --kb' and the gate deny crawlers, and allow crowds of people behind one address and proven robots.\n\
              deny_days = {}\n\
-             allow_days = {}\n",
+             allow_days = {}\n\
+             # Page requests in 24 hours up to which a crowd can be allowed. Only sources above k2 get an entry, it grows by at most a\n\
+             # quarter a week, and what is above it meets challenges. 0: no crowd is allowed.\n\
+             allow_pages_max = {}\n",
             limits.k1,
             limits.k2,
             limits.network_pages,
@@ -91,7 +97,8 @@ impl Limits {
             limits.clearance_pages,
             limits.clearance_hours,
             limits.deny_days,
-            limits.allow_days
+            limits.allow_days,
+            limits.allow_pages_max
         )
     }
 }

@@ -110,6 +110,14 @@ impl Agents {
         }
     }
 
+    /// How many agents sent at least this many requests each; from the thirteenth agent on a lower bound.
+    pub fn with_at_least(&self, requests: u32) -> usize {
+        match self {
+            Agents::Few(list) => list.iter().filter(|(_, count)| *count >= requests).count(),
+            Agents::Many(cells) => cells.iter().filter(|count| **count >= requests).count(),
+        }
+    }
+
     /// Forgets everything, keeping the memory for the next use.
     pub fn clear(&mut self) {
         match self {

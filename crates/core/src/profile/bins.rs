@@ -98,6 +98,20 @@ impl Bins {
         }
     }
 
+    /// How many days have at least a tenth of the requests of the busiest day.
+    pub fn busy_days(&self) -> u32 {
+        const DAY: usize = 86_400 / BIN_SECONDS as usize;
+        let mut days: Vec<u32> = Vec::new();
+        self.for_each(|bin, count| {
+            let day = usize::from(bin) / DAY;
+            days.resize(days.len().max(day + 1), 0);
+            days[day] = days[day].saturating_add(count);
+        });
+        let busiest = days.iter().copied().max().unwrap_or(0);
+        let is_busy = |count: &&u32| **count > 0 && **count >= busiest / 10;
+        days.iter().filter(is_busy).count() as u32
+    }
+
     fn widened(&self, length: usize) -> Bins {
         let counts = self.dense(length);
         match counts

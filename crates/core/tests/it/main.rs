@@ -9,6 +9,7 @@ mod determinism;
 mod fixtures;
 mod gate_log;
 mod house;
+mod names;
 
 use std::sync::Arc;
 

@@ -9,22 +9,50 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use rusqlite::OpenFlags;
+use rusqlite::Transaction;
 use rusqlite_migration::M;
 use rusqlite_migration::Migrations;
 
 use super::Base;
+use super::Change;
+use super::Session;
 use super::rows;
 use crate::fault::Fault;
 
 /// Marks the file as ours: `CGkb`.
 const APPLICATION: i32 = 0x4347_6b62;
 /// Layouts that this program knows.
-const LAYOUTS: usize = 1;
+const LAYOUTS: usize = 2;
 /// How long to wait for another writer.
 const PATIENCE: Duration = Duration::from_millis(900);
 
 fn migrations() -> Migrations<'static> {
-    Migrations::new(vec![M::up(rows::LAYOUT_1)])
+    Migrations::new(vec![
+        M::up(rows::LAYOUT_1),
+        M::up_with_hook(rows::LAYOUT_2, |transaction: &Transaction<'_>| {
+            Ok(take_back_older_rule(transaction)?)
+        }),
+    ])
+}
+
+/// Entries that allowed people before crowds were told from single browsers are taken back, as a change that the log shows and that can be
+/// undone. A crowd gets a new one at the next judgement.
+fn take_back_older_rule(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let by_older_rule = rows::entries(transaction)?
+        .into_iter()
+        .filter(|known| known.entry.is_of_older_rule())
+        .map(|known| Change::Remove(known.entry.subject));
+    let changes: Vec<Change> = by_older_rule.collect();
+    let now = transaction.query_row("SELECT unixepoch()", [], |row| row.get(0))?;
+    let mut session = Session::begin(
+        transaction,
+        "new layout: allowed by an older rule, without evidence of a crowd",
+        now,
+    )?;
+    for change in &changes {
+        session.make(change)?;
+    }
+    session.end().map(|_| ())
 }
 
 impl Base {

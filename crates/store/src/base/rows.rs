@@ -52,6 +52,9 @@ CREATE TABLE totals (what TEXT PRIMARY KEY, rows INTEGER NOT NULL, sum INTEGER N
 INSERT INTO totals VALUES ('entries', 0, 0), ('changes', 0, 0);
 ";
 
+/// The second layout remembers since when a crowd has its cap.
+pub(super) const LAYOUT_2: &str = "ALTER TABLE entries ADD COLUMN cap_since INTEGER;";
+
 /// An entry with its number and its seal as it was read.
 pub(super) struct Numbered {
     pub(super) id: i64,
@@ -65,7 +68,7 @@ impl Numbered {
     }
 }
 
-const ENTRY_COLUMNS: &str = "id, about, name, action, kind, reason, evidence, origin, campaign, first_seen, last_seen, created, expires, cap, seal";
+const ENTRY_COLUMNS: &str = "id, about, name, action, kind, reason, evidence, origin, campaign, first_seen, last_seen, created, expires, cap, seal, cap_since";
 
 /// What cannot have been written by us.
 fn not_ours(column: usize, what: &str) -> rusqlite::Error {
@@ -101,10 +104,13 @@ fn entry_seal(entry: &Entry, evidence: &str) -> i64 {
         Some(entry.origin.name()),
         entry.campaign.as_deref(),
     ];
+    // Only where there is one: entries of the first layout keep their seals.
+    let since = number(entry.cap_since);
     seal(
         texts
             .into_iter()
-            .chain(numbers.iter().map(Option::as_deref)),
+            .chain(numbers.iter().map(Option::as_deref))
+            .chain(since.as_deref().map(Some)),
     )
 }
 
@@ -134,6 +140,7 @@ fn read_entry(row: &Row<'_>) -> rusqlite::Result<Numbered> {
         created: row.get(11)?,
         expires: row.get(12)?,
         cap: row.get(13)?,
+        cap_since: row.get(15)?,
     };
     let seal: i64 = row.get(14)?;
     if seal != entry_seal(&entry, &evidence) || about != entry.subject.about() {
@@ -173,11 +180,12 @@ pub(super) fn put(connection: &Connection, entry: &Entry) -> rusqlite::Result<i6
     let seal = entry_seal(entry, &evidence);
     connection
         .prepare_cached(
-            "INSERT INTO entries (about, name, action, kind, reason, evidence, origin, campaign, first_seen, last_seen, created, expires, cap, seal)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            "INSERT INTO entries (about, name, action, kind, reason, evidence, origin, campaign, first_seen, last_seen, created, expires, cap, seal, cap_since)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
              ON CONFLICT (about, name) DO UPDATE SET action = excluded.action, kind = excluded.kind, reason = excluded.reason,
              evidence = excluded.evidence, origin = excluded.origin, campaign = excluded.campaign, first_seen = excluded.first_seen,
-             last_seen = excluded.last_seen, created = excluded.created, expires = excluded.expires, cap = excluded.cap, seal = excluded.seal",
+             last_seen = excluded.last_seen, created = excluded.created, expires = excluded.expires, cap = excluded.cap, seal = excluded.seal,
+             cap_since = excluded.cap_since",
         )?
         .execute(params![
             entry.subject.about(),
@@ -194,6 +202,7 @@ pub(super) fn put(connection: &Connection, entry: &Entry) -> rusqlite::Result<i6
             entry.expires,
             entry.cap,
             seal,
+            entry.cap_since,
         ])?;
     Ok(seal)
 }

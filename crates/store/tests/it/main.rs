@@ -10,6 +10,7 @@ mod base;
 mod child;
 mod clock;
 mod crash;
+mod crowds;
 mod export;
 mod faults;
 mod flips;
