@@ -25,6 +25,7 @@ pub mod crowd;
 pub mod scene;
 
 mod containment;
+mod headers;
 mod shop;
 mod social;
 mod town;
