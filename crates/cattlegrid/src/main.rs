@@ -18,6 +18,7 @@ mod logs;
 mod model;
 mod plan;
 mod simulate;
+mod table_8;
 mod train;
 mod train_headers;
 

@@ -3,8 +3,8 @@
 //! The paper's H1 to H4 recognise a third of its crawlers, H5 to H7 six of seven, the majority of all seven of ten; one proxy of people in
 //! eight is wrongly accused by H5 to H7, one in twenty by all. So most crawlers here walk through sorted names without parameters, most
 //! send no referrer or drop their session, and few do much else; some proxies of people run one browser for all, and some strip what tells
-//! about their people. The numbers were set by reckoning from those rates, and corrected once after a look at seed 1, where crawlers' revisits
-//! and proxies with one browser had not come out as reckoned.
+//! about their people. The numbers were set by reckoning from those rates and corrected twice, after looking at `social` 1 and `social-test` 11: crawlers'
+//! revisits, proxies with one browser and stripped cookies had not come out as reckoned. Figures are reported on other seeds.
 //!
 //! All of it is drawn after the plans, from numbers of its own: when anybody comes does not depend on it.
 
