@@ -349,7 +349,7 @@ pub(crate) struct SimulateArgs {
 #[derive(Debug, Args)]
 pub(crate) struct TruthArgs {
     /// Labels: a CSV file with the columns source and label (user, legitimate, unauthorized, masquerading, crawler, automated), and
-    /// campaign and habit if known
+    /// campaign, habit and evasion (a row of the PubCrawl paper's Table 13) if known
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
     /// Derive labels from names, addresses and how pages are loaded: facts that the shape of traffic does not look at
@@ -368,8 +368,15 @@ pub(crate) struct TrainArgs {
     #[command(flatten)]
     pub(crate) truth: TruthArgs,
     /// Write the model to this file
-    #[arg(long, value_name = "FILE", required_unless_present = "labels_out")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["labels_out", "headers"])]
     pub(crate) out: Option<PathBuf>,
+    /// Learn the thresholds of the header heuristics H1 to H7, each alone, and the weights of all findings instead, cross-validated in five
+    /// parts; needs labels that were not derived from headers
+    #[arg(long, conflicts_with_all = ["out", "labels_out", "derive_labels", "show_rules"])]
+    pub(crate) headers: bool,
+    /// Write what --headers learned as a settings file for --config
+    #[arg(long, value_name = "FILE", requires = "headers")]
+    pub(crate) out_settings: Option<PathBuf>,
     /// Write the derived labels to this file, to be corrected and given as --labels
     #[arg(long, value_name = "FILE", requires = "derive_labels")]
     pub(crate) labels_out: Option<PathBuf>,
@@ -395,6 +402,10 @@ pub(crate) struct EvaluateArgs {
     /// jitter and volumes, too
     #[arg(long, conflicts_with_all = ["folds", "leave_one_out"])]
     pub(crate) campaigns: bool,
+    /// Test the header heuristics instead: Tables 2 and 5 beside the paper's figures, each heuristic alone, by evasion of Table 13, and
+    /// together with the traffic shape. Thresholds come from --config ('train --headers' learns them)
+    #[arg(long, conflicts_with_all = ["folds", "leave_one_out", "campaigns"])]
+    pub(crate) headers: bool,
     /// Misjudged sources to list
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) hardest: usize,

@@ -28,6 +28,8 @@ use crate::files::is_stdout;
 use crate::files::write_whole;
 use crate::labelled::worlds_of;
 use crate::model;
+use crate::table_8::Member;
+use crate::table_8::Table8;
 
 /// Requests from which a source's times are compared, as the program is shipped.
 const REQUESTS_MIN: f64 = 300.0;
@@ -38,6 +40,8 @@ struct Scene {
     campaigns: Vec<Option<u32>>,
     /// Agents that no browser has.
     kin: Vec<Option<u64>>,
+    /// Members of campaigns as the world has them.
+    members: Vec<Option<Member>>,
 }
 
 /// What a scene is changed to.
@@ -104,7 +108,19 @@ impl Scene {
                 let next = numbers.len() as u32;
                 *numbers.entry(name).or_insert(next)
             });
-            rows.push((requests, actor.address, series, campaign, odd_agent(actor)));
+            let member = actor.campaign.clone().map(|campaign| Member {
+                campaign,
+                address: actor.address,
+                daily: requests * 48.0 / series.len().max(1) as f64,
+            });
+            rows.push((
+                requests,
+                actor.address,
+                series,
+                campaign,
+                odd_agent(actor),
+                member,
+            ));
         }
         match change {
             Change::Lightest => rows.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))),
@@ -122,8 +138,20 @@ impl Scene {
         Scene {
             campaigns: rows.iter().map(|row| row.3.filter(is_campaign)).collect(),
             kin: rows.iter().map(|row| row.4).collect(),
+            members: rows.iter().map(|row| row.5.clone()).collect(),
             series: rows.into_iter().map(|row| row.2).collect(),
         }
+    }
+
+    /// Clusters by our rule with agents.
+    fn clusters(&self) -> Vec<u32> {
+        let signs = Signs::new(self.series.first().map_or(0, Vec::len));
+        let prints = self.series.iter();
+        let prints: Vec<Fingerprint> = prints
+            .map(|series| Fingerprint::of(series, &signs))
+            .collect();
+        let prints: Vec<&Fingerprint> = prints.iter().collect();
+        cluster(&prints, &self.kin, Rule::default())
     }
 
     /// By each rule in the order of [`RULES`].
@@ -199,8 +227,13 @@ pub(crate) fn run(arguments: &EvaluateArgs) -> anyhow::Result<ExitCode> {
             (change, found)
         })
         .collect();
+    let mut table_8 = Table8::default();
+    for (kind, seed) in &worlds {
+        let scene = Scene::of(&World::new(*kind, *seed), Change::None);
+        table_8.add(&scene.members, &scene.clusters());
+    }
     if let Some(path) = &arguments.json {
-        let document = document(&results, k);
+        let document = document(&results, &table_8, k);
         if is_stdout(path) {
             writeln!(io::stdout().lock(), "{document}")?;
             return Ok(ExitCode::SUCCESS);
@@ -210,6 +243,7 @@ pub(crate) fn run(arguments: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     let mut page = String::new();
     // Writing to a String cannot fail.
     let _ = text(&results, k, &mut page);
+    let _ = table_8.text(&mut page);
     let _ = writeln!(
         page,
         "({} worlds, {:.0} s)",
@@ -261,7 +295,11 @@ fn text(
     Ok(())
 }
 
-fn document(results: &[(Change, Vec<[Agreement; RULES.len()]>)], k: f64) -> serde_json::Value {
+fn document(
+    results: &[(Change, Vec<[Agreement; RULES.len()]>)],
+    table_8: &Table8,
+    k: f64,
+) -> serde_json::Value {
     let mut rows = Vec::new();
     for (change, found) in results {
         for (rule, name) in RULES.iter().enumerate() {
@@ -271,5 +309,5 @@ fn document(results: &[(Change, Vec<[Agreement; RULES.len()]>)], k: f64) -> serd
             }
         }
     }
-    json!({ "schema": "cattlegrid/evaluate-campaigns/1", "k": k, "figures": rows })
+    json!({ "schema": "cattlegrid/evaluate-campaigns/1", "k": k, "figures": rows, "table_8": table_8.json() })
 }

@@ -38,7 +38,7 @@ pub(crate) const LABELS: [&str; 6] = [
 ];
 
 /// Busy half hours below which a source has no shape, as the detector has it.
-const HALF_HOURS_MIN: u32 = 48;
+pub(crate) const HALF_HOURS_MIN: u32 = 48;
 
 /// Members of one campaign to learn from: a thousand sources of one schedule are one example, not a thousand.
 const MEMBERS_MAX: usize = 3;
@@ -311,10 +311,12 @@ fn from_logs(
 
 /// What an owner or a simulation says of a source.
 #[derive(Debug, Clone)]
-struct Truthful {
-    label: String,
-    campaign: String,
-    habit: String,
+pub(crate) struct Truthful {
+    pub(crate) label: String,
+    pub(crate) campaign: String,
+    pub(crate) habit: String,
+    /// The row of the paper's Table 13 whose manners it has.
+    pub(crate) evasion: String,
 }
 
 impl Truthful {
@@ -323,12 +325,13 @@ impl Truthful {
             label: label.to_owned(),
             campaign: String::new(),
             habit: String::new(),
+            evasion: String::new(),
         }
     }
 }
 
-/// Reads `source,label[,campaign][,habit]`, in any order of columns.
-fn read_labels(path: &Path) -> anyhow::Result<BTreeMap<String, Truthful>> {
+/// Reads `source,label[,campaign][,habit][,evasion]`, in any order of columns.
+pub(crate) fn read_labels(path: &Path) -> anyhow::Result<BTreeMap<String, Truthful>> {
     let failed = || format!("the labels {} cannot be read", path.display());
     let mut reader = csv::Reader::from_path(path).with_context(failed)?;
     let headers = reader.headers().with_context(failed)?.clone();
@@ -339,7 +342,7 @@ fn read_labels(path: &Path) -> anyhow::Result<BTreeMap<String, Truthful>> {
             path.display()
         );
     };
-    let (campaign, habit) = (column("campaign"), column("habit"));
+    let (campaign, habit, evasion) = (column("campaign"), column("habit"), column("evasion"));
     let mut labels = BTreeMap::new();
     for (number, record) in (2..).zip(reader.records()) {
         let record = record.with_context(failed)?;
@@ -353,6 +356,7 @@ fn read_labels(path: &Path) -> anyhow::Result<BTreeMap<String, Truthful>> {
             label: text(Some(label)),
             campaign: text(campaign),
             habit: text(habit),
+            evasion: text(evasion),
         };
         if !LABELS.contains(&known.label.as_str()) {
             bail!(

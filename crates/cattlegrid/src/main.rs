@@ -4,6 +4,7 @@ mod analyze;
 mod cli;
 mod evaluate;
 mod evaluate_campaigns;
+mod evaluate_headers;
 mod explain;
 mod files;
 mod follow;
@@ -11,12 +12,15 @@ mod gate;
 mod inspect;
 mod kb;
 mod labelled;
+mod lessons;
 mod lists;
 mod logs;
 mod model;
 mod plan;
 mod simulate;
+mod table_8;
 mod train;
+mod train_headers;
 
 use std::io;
 use std::io::Write;
@@ -33,10 +37,12 @@ fn main() -> ExitCode {
         cli::Command::Analyze(arguments) => analyze::run(&arguments),
         cli::Command::Inspect(arguments) => inspect::run(&arguments),
         cli::Command::Simulate(arguments) => simulate::run(&arguments),
+        cli::Command::Train(arguments) if arguments.headers => train_headers::run(&arguments),
         cli::Command::Train(arguments) => train::run(&arguments),
         cli::Command::Evaluate(arguments) if arguments.campaigns => {
             evaluate_campaigns::run(&arguments)
         }
+        cli::Command::Evaluate(arguments) if arguments.headers => evaluate_headers::run(&arguments),
         cli::Command::Evaluate(arguments) => evaluate::run(&arguments),
         cli::Command::Model { command } => match command {
             cli::ModelCommand::Publish(arguments) => model::publish(&arguments),

@@ -126,7 +126,19 @@ pub struct Campaign {
 }
 
 impl Campaign {
+    /// How many of another's members are also its own.
+    fn shared_members(&self, other: &Campaign) -> usize {
+        let members = other.members.iter();
+        members
+            .filter(|member| self.members.binary_search(member).is_ok())
+            .count()
+    }
+
+    /// Adds another campaign. One whose members are its own has nothing to add: nobody counts twice.
     fn absorb(&mut self, other: Campaign, bins: usize) {
+        if self.shared_members(&other) > 0 {
+            return;
+        }
         self.members.extend(other.members);
         self.members.sort_unstable();
         self.profile.absorb(&other.profile, bins);
@@ -300,10 +312,17 @@ impl Finder<'_> {
                 }
                 let likeness = prints[*earlier].likeness(&prints[later]);
                 let in_common = a.sums.pages_in_common(&b.sums, &seen.everybody[&a.window]);
-                likeness.chance >= Rule::default().chance_min_kin
+                let is_alike = likeness.chance >= Rule::default().chance_min_kin
                     && likeness.alike >= Rule::default().alike_min
-                    && a.sums.is_like(&b.sums)
-                    && in_common.is_none_or(|share| share < 0.1)
+                    && a.sums.is_like(&b.sums);
+                if !is_alike {
+                    return false;
+                }
+                match a.shared_members(b) {
+                    0 => in_common.is_none_or(|share| share < 0.1),
+                    // Found twice, by what the same sources have in common: by their agent and by their cookies, say.
+                    shared => shared * 10 >= b.members.len() * 8,
+                }
             };
             if let Some(earlier) = (0..later).find(|at| into[*at] == *at && is_one(at)) {
                 into[later] = earlier;

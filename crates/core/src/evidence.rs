@@ -97,6 +97,54 @@ impl Outcome {
     }
 }
 
+/// A number that a heuristic compares with one of its settings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measure {
+    /// The setting, a key of the detector's table in the settings file.
+    pub setting: &'static str,
+    /// What the source has.
+    pub value: f64,
+    /// On which side of the setting it points to a crawler.
+    pub side: Side,
+}
+
+/// Where a measure points to a crawler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Above its setting.
+    Above,
+    /// Below its setting.
+    Below,
+}
+
+impl Measure {
+    /// Points to a crawler above its setting.
+    pub fn above(setting: &'static str, value: f64) -> Measure {
+        Measure {
+            setting,
+            value,
+            side: Side::Above,
+        }
+    }
+
+    /// Points to a crawler below its setting.
+    pub fn below(setting: &'static str, value: f64) -> Measure {
+        Measure {
+            setting,
+            value,
+            side: Side::Below,
+        }
+    }
+
+    /// True where it points to a crawler, with this value of its setting.
+    pub fn is_hit(&self, threshold: f64) -> bool {
+        match self.side {
+            Side::Above => self.value > threshold,
+            Side::Below => self.value < threshold,
+        }
+    }
+}
+
 /// Why a detector abstains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gap {

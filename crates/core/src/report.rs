@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use cattlegrid_learn::committee::MEMBERS;
 
+use crate::evidence::Measure;
 use crate::evidence::Outcome;
+use crate::evidence::Toward;
 use crate::format::Skip;
 use crate::knowledge::AutonomousSystem;
 use crate::knowledge::Purpose;
@@ -633,6 +635,17 @@ pub struct WindowReport {
     pub cause: Option<Cause>,
     /// The values of its series, where they are kept.
     pub shape: Option<Vec<f64>>,
+    /// What rules measured and found, where it is kept.
+    pub lesson: Option<Lesson>,
+}
+
+/// What the rules measured and found about a source in a window, to learn from.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Lesson {
+    /// What each voting heuristic measured, in the order of the detectors. Nothing where it abstained.
+    pub measures: Vec<(&'static str, Vec<Measure>)>,
+    /// Findings: the detector, which way it points, and its weight in decibans.
+    pub findings: Vec<(&'static str, Toward, f64)>,
 }
 
 /// Sources of a crowd: addresses of a proxy, with everybody behind them.

@@ -36,6 +36,7 @@ struct Options {
     #[serde(rename = "gate")]
     _gate: Option<serde::de::IgnoredAny>,
     detectors: BTreeMap<Spanned<String>, Spanned<toml::Table>>,
+    weights: BTreeMap<Spanned<String>, [f64; 2]>,
 }
 
 /// When sources are looked at together.
@@ -193,6 +194,7 @@ impl Settings {
         if listings.iter().any(String::is_empty) || listings.len() > 1000 {
             errors.push("listings: an empty text would match every referrer, and more than 1000 are not taken".to_owned());
         }
+        let weights = checked_weights(options.weights, &at, &mut errors);
         let limits = checked_limits(options.policy, &at, &mut errors);
         if !errors.is_empty() {
             return Err(errors);
@@ -209,7 +211,7 @@ impl Settings {
             campaigns: options.campaigns,
             limits,
             detectors,
-            weights: Weights::default(),
+            weights,
             reading: Reading::default(),
             focus: None,
             pseudonyms: None,
@@ -267,8 +269,42 @@ impl Settings {
             out += "\n";
             out += &spec.settings_manual();
         }
+        out += "\n# What findings are worth in decibans, towards a crawler and towards people: +10 makes a crawler ten times likelier.\n\
+                # 'cattlegrid train --headers' learns them. Where a detector says itself what a finding is worth, its weight here is 0.\n[weights]\n";
+        for (spec, (crawler, people)) in SPECS.iter().zip(Weights::default().detectors) {
+            out += &format!("{} = [{crawler:.1}, {people:.1}]\n", spec.name);
+        }
         out
     }
+}
+
+/// The most that one finding can be worth either way.
+const WEIGHT_MAX: f64 = 60.0;
+
+fn checked_weights(
+    given: BTreeMap<Spanned<String>, [f64; 2]>,
+    at: &dyn Fn(usize) -> String,
+    errors: &mut Vec<String>,
+) -> Weights {
+    let mut weights = Weights::default();
+    for (name, [crawler, people]) in given {
+        let line = at(name.span().start);
+        let place = SPECS.iter().position(|spec| spec.name == name.as_ref());
+        let is_sound =
+            (0.0..=WEIGHT_MAX).contains(&crawler) && (-WEIGHT_MAX..=0.0).contains(&people);
+        match place {
+            None => errors.push(format!(
+                "{line}: [weights]: there is no detector '{}'",
+                name.as_ref()
+            )),
+            Some(_) if !is_sound => errors.push(format!(
+                "{line}: [weights]: {} must be [0 to {WEIGHT_MAX}, -{WEIGHT_MAX} to 0] decibans",
+                name.as_ref()
+            )),
+            Some(place) => weights.detectors[place] = (crawler, people),
+        }
+    }
+    weights
 }
 
 fn checked_limits(
@@ -373,5 +409,12 @@ mod tests {
             &["line 2: [policy]: k1 = 30 must not be above k2 = 20"],
         );
         check("min_requests = \"x\"", &["line 1: invalid type"]);
+        check(
+            "[weights]\nnonsense = [1.0, 0.0]\nhigh_error_rate = [-1.0, 0.0]",
+            &[
+                "line 3: [weights]: high_error_rate must be",
+                "line 2: [weights]: there is no detector",
+            ],
+        );
     }
 }

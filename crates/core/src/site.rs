@@ -110,15 +110,51 @@ pub struct Site {
     /// By the folder's hash: pages of one folder are made alike.
     folders: Option<Box<[Folder; FOLDERS]>>,
     customs: Customs,
-    /// Sources with pages enough to have a habit, and the sum of their query shares in thousandths.
-    habit_sources: u64,
-    habit_queries: u64,
+    /// Page requests by their referrer's host: where a log has no assets, the site's own is the one named most.
+    page_hosts: Option<Box<[u32; HOST_CELLS]>>,
+    page_referrers: u64,
+    /// The query strings of sources with pages enough to have a habit: all of them, and those that look like people.
+    habits: [QueryHabits; 2],
     /// Pages of all sources with more than one request.
     distinct_pages: Distinct,
     /// Requests of those sources in each half hour.
     half_hours: Vec<u64>,
     /// The longest stretch of them without a gap, once everything is added up.
     covered: Range<usize>,
+}
+
+/// Sources, and the sum of their query shares in thousandths.
+#[derive(Debug, Clone, Copy, Default)]
+struct QueryHabits {
+    sources: u64,
+    queries: u64,
+}
+
+/// Sources from which their mean is the site's.
+const HABIT_SOURCES_MIN: u64 = 20;
+
+impl QueryHabits {
+    fn add(&mut self, other: QueryHabits) {
+        self.sources += other.sources;
+        self.queries += other.queries;
+    }
+
+    fn share(self) -> Option<f64> {
+        (self.sources >= HABIT_SOURCES_MIN)
+            .then(|| self.queries as f64 / self.sources as f64 / 1000.0)
+    }
+}
+
+/// Share of the busiest agent below which several agents are several people.
+const SHARED_TOP_MAX: f64 = 0.8;
+
+/// Somebody behind the source loads page parts, or several browsers share it. Crawlers that do so are few, even where crawlers are
+/// most of the sources.
+fn looks_like_people(profile: &Profile) -> bool {
+    let top = f64::from(profile.agents.top_requests());
+    let is_shared =
+        profile.agents.count() > 1 && top < SHARED_TOP_MAX * f64::from(profile.agents_logged);
+    profile.assets_of_pages > 0 || is_shared
 }
 
 /// Requests that a silence must have swallowed to be a gap in the log: by chance it happens once in a billion.
@@ -143,8 +179,9 @@ impl Default for Site {
             asset_referrers: 0,
             folders: None,
             customs: Customs::default(),
-            habit_sources: 0,
-            habit_queries: 0,
+            page_hosts: None,
+            page_referrers: 0,
+            habits: [QueryHabits::default(); 2],
             distinct_pages: Distinct::default(),
             half_hours: Vec::new(),
             covered: 0..0,
@@ -173,6 +210,12 @@ impl Site {
                 .get_or_insert_with(|| Box::new([0; HOST_CELLS]));
             cells[host as usize % HOST_CELLS] += 1;
             self.asset_referrers += 1;
+        } else if let Some(host) = record.page_referrer() {
+            let cells = self
+                .page_hosts
+                .get_or_insert_with(|| Box::new([0; HOST_CELLS]));
+            cells[host as usize % HOST_CELLS] += 1;
+            self.page_referrers += 1;
         }
     }
 
@@ -203,8 +246,14 @@ impl Site {
         self.distinct_pages.absorb(&profile.distinct_pages);
         self.customs.observe(profile);
         if profile.pages >= HABIT_PAGES {
-            self.habit_sources += 1;
-            self.habit_queries += u64::from(profile.queries) * 1000 / u64::from(profile.pages);
+            let habits = QueryHabits {
+                sources: 1,
+                queries: u64::from(profile.queries) * 1000 / u64::from(profile.pages),
+            };
+            self.habits[0].add(habits);
+            if looks_like_people(profile) {
+                self.habits[1].add(habits);
+            }
         }
     }
 
@@ -217,8 +266,10 @@ impl Site {
         self.flags |= other.flags;
         self.asset_referrers += other.asset_referrers;
         self.customs.absorb(other.customs);
-        self.habit_sources += other.habit_sources;
-        self.habit_queries += other.habit_queries;
+        self.page_referrers += other.page_referrers;
+        for (mine, theirs) in self.habits.iter_mut().zip(other.habits) {
+            mine.add(theirs);
+        }
         self.distinct_pages.absorb(&other.distinct_pages);
         if self.half_hours.len() < other.half_hours.len() {
             self.half_hours.resize(other.half_hours.len(), 0);
@@ -234,14 +285,8 @@ impl Site {
                 mine.add(theirs);
             }
         }
-        if let Some(theirs) = &other.asset_hosts {
-            let mine = self
-                .asset_hosts
-                .get_or_insert_with(|| Box::new([0; HOST_CELLS]));
-            mine.iter_mut()
-                .zip(theirs.iter())
-                .for_each(|(mine, theirs)| *mine += theirs);
-        }
+        add_cells(&mut self.asset_hosts, &other.asset_hosts);
+        add_cells(&mut self.page_hosts, &other.page_hosts);
     }
 
     /// Whether any request's referrer, user agent and session were logged.
@@ -367,18 +412,33 @@ impl Site {
         self.distinct_pages.count()
     }
 
-    /// Share of page requests with a query string, as the typical source has it.
+    /// Share of page requests with a query string, as the typical source has it: of those that look like people where there are
+    /// enough of them, since crawlers can be nineteen of twenty sources and would set the rule they are judged by.
     pub fn query_share(&self) -> Option<f64> {
-        (self.habit_sources >= 20)
-            .then(|| self.habit_queries as f64 / self.habit_sources as f64 / 1000.0)
+        let [all, people] = self.habits;
+        people.share().or_else(|| all.share())
     }
 
-    /// True for a host that at least one in a hundred asset requests names as its page's.
+    /// True for a host that at least one in a hundred asset requests names as its page's. Where the log has no assets, for one that
+    /// at least half of the page requests with a referrer name.
     pub fn is_own_host(&self, host: u32) -> bool {
-        self.asset_referrers >= 20
-            && self.asset_hosts.as_ref().is_some_and(|cells| {
-                u64::from(cells[host as usize % HOST_CELLS]) * 100 >= self.asset_referrers
-            })
+        let at = host as usize % HOST_CELLS;
+        let named = |cells: &Option<Box<[u32; HOST_CELLS]>>| {
+            cells.as_ref().map_or(0, |cells| u64::from(cells[at]))
+        };
+        match self.asset_referrers {
+            0 => self.page_referrers >= 20 && named(&self.page_hosts) * 2 >= self.page_referrers,
+            assets => assets >= 20 && named(&self.asset_hosts) * 100 >= assets,
+        }
+    }
+}
+
+fn add_cells(mine: &mut Option<Box<[u32; HOST_CELLS]>>, other: &Option<Box<[u32; HOST_CELLS]>>) {
+    if let Some(theirs) = other {
+        let mine = mine.get_or_insert_with(|| Box::new([0; HOST_CELLS]));
+        mine.iter_mut()
+            .zip(theirs.iter())
+            .for_each(|(mine, theirs)| *mine += theirs);
     }
 }
 

@@ -9,6 +9,10 @@ pub mod data;
 
 pub mod folds;
 
+pub mod threshold;
+
+pub mod logistic;
+
 pub mod stl;
 
 pub mod series;

@@ -58,6 +58,10 @@ pub enum Cookie {
 pub struct Manners {
     /// User agents: people behind one address have many.
     pub agents: Vec<&'static str>,
+    /// Share of visitors, or of a crawler's requests, that come under the first agent whatever the others do.
+    pub dominating: f64,
+    /// The row of the paper's Table 13 that they follow.
+    pub evasion: Option<u8>,
     /// The referrer.
     pub referrer: Referrer,
     /// The cookie.
@@ -141,6 +145,8 @@ impl Manners {
                 .skip(start)
                 .take(browsers)
                 .collect(),
+            dominating: 0.0,
+            evasion: None,
             referrer: Referrer::Page(random.between(0.05, 0.3)),
             cookie: Cookie::Requests(random.between(8.0, 40.0) as u32),
             errors: random.between(0.002, 0.02),
@@ -156,6 +162,8 @@ impl Manners {
     pub(crate) fn plain_robot(agent: &'static str, random: &mut Random) -> Manners {
         Manners {
             agents: vec![agent],
+            dominating: 0.0,
+            evasion: None,
             referrer: Referrer::Empty,
             cookie: Cookie::Never,
             errors: random.between(0.0, 0.06),
@@ -194,6 +202,8 @@ impl Manners {
         };
         Manners {
             agents: vec![agent],
+            dominating: 0.0,
+            evasion: Some(row.clamp(2, 7) as u8),
             referrer,
             cookie,
             errors,

@@ -7,6 +7,7 @@ use crate::actor::Cookie;
 use crate::actor::Label;
 use crate::actor::Manners;
 use crate::habit::Habit;
+use crate::headers;
 use crate::people::People;
 use crate::plan::Plan;
 use crate::random::Random;
@@ -234,6 +235,7 @@ pub(crate) fn build(mix: Mix, builder: &mut Builder) {
             builder.add(alone);
         }
     }
+    headers::settle(builder);
 }
 
 /// A proxy with people behind it; some universities have a crawler among them.

@@ -66,7 +66,7 @@ impl Kind {
     }
 
     /// The log has the eight fields of the paper; otherwise it is 'combined'.
-    pub(crate) fn has_eight_fields(self) -> bool {
+    pub fn has_eight_fields(self) -> bool {
         matches!(self, Kind::Social | Kind::SocialTest)
     }
 
@@ -181,6 +181,7 @@ impl World {
 
 /// A world under construction.
 pub(crate) struct Builder {
+    pub(crate) seed: u64,
     pub(crate) span: Span,
     pub(crate) random: Random,
     pub(crate) crowd: Vec<Passer>,
@@ -193,6 +194,7 @@ impl Builder {
         let mut random = Random::new(seed, 0x776f_726c_6400 + kind as u64);
         let weekday = random.below(7) as usize;
         Builder {
+            seed,
             span: Span {
                 bins: kind.days() * DAY,
                 weekday,
@@ -206,6 +208,10 @@ impl Builder {
 
     pub(crate) fn add(&mut self, actor: Actor) {
         self.actors.push(actor);
+    }
+
+    pub(crate) fn actors_mut(&mut self) -> &mut [Actor] {
+        &mut self.actors
     }
 
     #[cfg(test)]

@@ -26,9 +26,9 @@ const PAGES: u64 = 1_000_003;
 /// Visitors behind an address that are on the site at the same time.
 const VISITORS: usize = 8;
 
-/// Writes what everybody is: `source,label,campaign,habit`.
+/// Writes what everybody is: `source,label,campaign,habit,evasion`. The last is a row of the paper's Table 13.
 pub fn write_labels(world: &World, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "source,label,campaign,habit")?;
+    writeln!(out, "source,label,campaign,habit,evasion")?;
     let crowd = world.crowd_sources();
     let mut crowd = crowd.iter().peekable();
     for actor in &world.actors {
@@ -37,7 +37,11 @@ pub fn write_labels(world: &World, out: &mut impl Write) -> io::Result<()> {
         }
         let campaign = actor.campaign.as_deref().unwrap_or_default();
         let (source, label) = (Ipv4Addr::from(actor.address), actor.label.name());
-        writeln!(out, "{source},{label},{campaign},{}", actor.habit)?;
+        write!(out, "{source},{label},{campaign},{},", actor.habit)?;
+        match actor.manners.evasion {
+            Some(row) => writeln!(out, "{row}")?,
+            None => writeln!(out)?,
+        }
     }
     crowd.try_for_each(|passer| write_passer(passer, out))
 }
@@ -45,7 +49,7 @@ pub fn write_labels(world: &World, out: &mut impl Write) -> io::Result<()> {
 fn write_passer(passer: &Passer, out: &mut impl Write) -> io::Result<()> {
     let (source, errand) = (Ipv4Addr::from(passer.address), passer.errand);
     let (label, campaign) = (errand.label().name(), errand.campaign().unwrap_or_default());
-    writeln!(out, "{source},{label},{campaign},{}", errand.habit())
+    writeln!(out, "{source},{label},{campaign},{},", errand.habit())
 }
 
 /// Writes all requests in the order of their time. Gives how many they are.
@@ -235,8 +239,9 @@ impl<'a> Walker<'a> {
             _ => 1,
         };
         let agents = actor.manners.agents.len();
+        let is_dominated = actor.manners.dominating > 0.0;
         let fresh = |at: usize| Visitor {
-            agent: at % agents,
+            agent: if is_dominated { 0 } else { at % agents },
             ..Visitor::default()
         };
         let (name, network) = names(actor.address);
@@ -266,6 +271,10 @@ impl<'a> Walker<'a> {
         let at = self.random.below(self.visitors.len() as u64) as usize;
         self.requests += 1;
         self.keep_session(at, clock.seconds);
+        if self.actor.label != Label::User && manners.agents.len() > 1 {
+            let is_other = !self.random.chance(manners.dominating);
+            self.visitors[at].agent = usize::from(is_other);
+        }
         let target = self.target(at);
         let is_error = self.random.chance(manners.errors);
         let from_listing = manners.referrer == Referrer::Listing;
@@ -314,7 +323,11 @@ impl<'a> Walker<'a> {
             Cookie::Seconds(seconds) => visitor.until = now + u64::from(seconds),
         }
         if self.actor.label == Label::User {
-            visitor.agent = self.random.below(agents) as usize;
+            let dominating = self.actor.manners.dominating;
+            visitor.agent = match dominating > 0.0 && self.random.chance(dominating) {
+                true => 0,
+                false => self.random.below(agents) as usize,
+            };
             visitor.before = self.random.below(PAGES);
         }
     }
@@ -369,14 +382,12 @@ struct Line<'a> {
     status: u16,
 }
 
-/// The name of a page: letters first, so that pages have an order by name and none by number.
-fn page_name(page: u64, out: &mut Vec<u8>) {
-    let letters = [
-        page * 26 / PAGES,
-        page * 676 / PAGES % 26,
-        page * 17_576 / PAGES % 26,
-    ];
-    out.extend(letters.map(|letter| b'a' + letter as u8));
+/// The name of a page: letters first, so that pages have an order by name and none by number. Five letters tell all pages apart, as the
+/// names of people do; with three, a walk through sorted names would rarely show in the eight letters that rules compare.
+fn page_name(page: u64, kind: Kind, out: &mut Vec<u8>) {
+    let letters = if kind.has_eight_fields() { 5 } else { 3 };
+    let letter = |at: u32| b'a' + (page * 26_u64.pow(at) / PAGES % 26) as u8;
+    out.extend((1..=letters).map(letter));
     // Writing into memory cannot fail.
     let _ = write!(out, ".{page:07}");
 }
@@ -425,7 +436,7 @@ impl Line<'_> {
             Kind::Town | Kind::Fleets => b"/news/",
         };
         out.extend(folder);
-        page_name(page, out);
+        page_name(page, self.kind, out);
     }
 
     fn target(&self, out: &mut Vec<u8>) {
@@ -437,7 +448,7 @@ impl Line<'_> {
             }
             (Target::Query(page), _) => {
                 out.extend(b"/search?q=");
-                page_name(*page, out);
+                page_name(*page, self.kind, out);
             }
             (Target::Part(part), _) => {
                 let names = ["site.css", "site.js", "photo.jpg", "logo.png"];

@@ -11,6 +11,7 @@ mod cli;
 mod determinism;
 mod follow;
 mod formats;
+mod headers;
 mod hostile;
 mod kb;
 mod lists;

@@ -82,7 +82,7 @@ fn a_simulated_world_is_a_log_with_labels() {
     let output = run(&["simulate", "shop", "--seed", "7", "--out", out]);
     assert!(output.status.success());
     let labels = std::fs::read_to_string(folder.path().join("labels.csv")).unwrap();
-    assert!(labels.starts_with("source,label,campaign,habit\n"));
+    assert!(labels.starts_with("source,label,campaign,habit,evasion\n"));
     let json = report(&[folder.path().join("access.log").to_str().unwrap()]);
     let said = String::from_utf8(output.stdout).unwrap();
     let requests = json["totals"]["all"]["requests"].as_u64().unwrap();

@@ -33,6 +33,7 @@ use crate::report::CURVE_STEPS;
 use crate::report::Crowd;
 use crate::report::HostReport;
 use crate::report::Inspection;
+use crate::report::Lesson;
 use crate::report::Report;
 use crate::report::RobotReport;
 use crate::report::ShapeInspection;
@@ -425,9 +426,11 @@ impl Court<'_> {
             &self.settings.detectors,
             &self.settings.weights,
         );
+        let keep = self.settings.keep_shapes;
         Trial {
             window,
             crowd: crowd(profile, &verdict),
+            lesson: keep.map(|_| self.lesson(profile, &context, &verdict)),
             verdict,
             totals: Totals {
                 sources: 0,
@@ -440,10 +443,7 @@ impl Court<'_> {
             agent: profile.agents.top(),
             agents: profile.agents.count(),
             robot: context.robot_number(profile),
-            shape: self
-                .settings
-                .keep_shapes
-                .and_then(|(day, busy)| shape_values(profile, &context, day, busy)),
+            shape: keep.and_then(|(day, busy)| shape_values(profile, &context, day, busy)),
         }
     }
 
@@ -668,6 +668,22 @@ impl Court<'_> {
             votes: verdict.votes,
             cause: verdict.cause,
             shape: trial.shape.clone(),
+            lesson: trial.lesson.clone(),
+        }
+    }
+
+    /// What the rules measured and found, to learn from.
+    fn lesson(&self, profile: &Profile, context: &Context<'_>, verdict: &Verdict) -> Lesson {
+        let rules = SPECS.iter().zip(&self.settings.detectors);
+        let voting = rules.filter(|(spec, _)| spec.vote.is_some());
+        let found = verdict.evidence.iter();
+        Lesson {
+            measures: voting
+                .map(|(spec, rule)| (spec.name, rule.measures(profile, context)))
+                .collect(),
+            findings: found
+                .map(|item| (item.detector, item.toward, item.weight))
+                .collect(),
         }
     }
 
@@ -770,6 +786,8 @@ struct Trial {
     robot: Option<u16>,
     /// The values of its series, where they are kept.
     shape: Option<Vec<f64>>,
+    /// What rules measured and found, where it is kept.
+    lesson: Option<Lesson>,
 }
 
 impl Trial {

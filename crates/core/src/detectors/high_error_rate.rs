@@ -15,6 +15,7 @@ use super::percent;
 use super::settings;
 use crate::evidence::Context;
 use crate::evidence::Gap;
+use crate::evidence::Measure;
 use crate::evidence::Outcome;
 use crate::evidence::Toward;
 use crate::profile::Profile;
@@ -48,7 +49,7 @@ impl Detector for HighErrorRate {
         if answered < self.pages_min.max(1) {
             return Outcome::Abstain(Gap::NotLogged("status"));
         }
-        let share = f64::from(profile.page_errors) / f64::from(answered);
+        let share = share(profile);
         if share <= self.errors_max {
             return Outcome::Clear(share);
         }
@@ -63,4 +64,15 @@ impl Detector for HighErrorRate {
             &[("error_share", share), ("pages", f64::from(answered))],
         )
     }
+
+    fn measures(&self, profile: &Profile, _: &Context<'_>) -> Vec<Measure> {
+        if profile.answered_pages() < self.pages_min.max(1) {
+            return Vec::new();
+        }
+        vec![Measure::above("errors_max", share(profile))]
+    }
+}
+
+fn share(profile: &Profile) -> f64 {
+    f64::from(profile.page_errors) / f64::from(profile.answered_pages())
 }

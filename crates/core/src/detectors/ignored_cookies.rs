@@ -16,9 +16,11 @@ use super::percent;
 use super::settings;
 use crate::evidence::Context;
 use crate::evidence::Gap;
+use crate::evidence::Measure;
 use crate::evidence::Outcome;
 use crate::evidence::Toward;
 use crate::profile::Profile;
+use crate::profile::Sessions;
 
 pub(super) const SPEC: Spec = Spec::of::<IgnoredCookies>(
     "ignored_cookies",
@@ -54,14 +56,11 @@ impl Detector for IgnoredCookies {
                 need: self.pages_min,
             });
         };
-        if (context.site.sessions as f64) < self.site_sessions_min * context.site.pages as f64 {
+        if !self.site_has_sessions(context) {
             return Outcome::Abstain(Gap::NoContrast("the site gives hardly anybody a session"));
         }
-        // A request without a session opens one, and the next that keeps it shows its id: each is counted once.
-        let opened = u64::from(sessions.empty).max(sessions.distinct.count());
-        // The number of different ones is an estimate, and may be a little high.
-        let opened = opened.min(u64::from(logged));
-        let share = (opened.saturating_sub(1) as f64 / f64::from(logged - 1)).min(1.0);
+        let opened = opened(sessions);
+        let share = share(sessions);
         let values = [
             ("new_session_share", share),
             ("sessions", opened as f64),
@@ -82,4 +81,33 @@ impl Detector for IgnoredCookies {
         );
         Outcome::finding(Toward::User, why, &values)
     }
+
+    fn measures(&self, profile: &Profile, context: &Context<'_>) -> Vec<Measure> {
+        let is_enough = |sessions: &&Sessions| sessions.logged >= self.pages_min.max(2);
+        match profile.sessions().filter(is_enough) {
+            Some(sessions) if self.site_has_sessions(context) => {
+                vec![Measure::above("new_max", share(sessions))]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl IgnoredCookies {
+    fn site_has_sessions(&self, context: &Context<'_>) -> bool {
+        context.site.sessions as f64 >= self.site_sessions_min * context.site.pages as f64
+    }
+}
+
+fn opened(sessions: &Sessions) -> u64 {
+    // A request without a session opens one, and the next that keeps it shows its id: each is counted once.
+    let opened = u64::from(sessions.empty).max(sessions.distinct.count());
+    // The number of different ones is an estimate, and may be a little high.
+    opened.min(u64::from(sessions.logged))
+}
+
+/// Share of page requests after the first that opened a session.
+fn share(sessions: &Sessions) -> f64 {
+    let others = sessions.logged.saturating_sub(1).max(1);
+    (opened(sessions).saturating_sub(1) as f64 / f64::from(others)).min(1.0)
 }

@@ -16,6 +16,7 @@ use super::percent;
 use super::settings;
 use crate::evidence::Context;
 use crate::evidence::Gap;
+use crate::evidence::Measure;
 use crate::evidence::Outcome;
 use crate::evidence::Toward;
 use crate::profile::Profile;
@@ -50,7 +51,7 @@ impl Detector for LowPageRevisit {
             });
         }
         let distinct = profile.distinct_pages.count();
-        let share = (1.0 - distinct as f64 / f64::from(profile.pages)).max(0.0);
+        let share = share(profile);
         let values = [
             ("revisit_share", share),
             ("distinct_pages", distinct as f64),
@@ -74,4 +75,15 @@ impl Detector for LowPageRevisit {
         );
         Outcome::finding(Toward::User, why, &values)
     }
+
+    fn measures(&self, profile: &Profile, _: &Context<'_>) -> Vec<Measure> {
+        if profile.pages < self.pages_min.max(1) {
+            return Vec::new();
+        }
+        vec![Measure::below("revisits_min", share(profile))]
+    }
+}
+
+fn share(profile: &Profile) -> f64 {
+    (1.0 - profile.distinct_pages.count() as f64 / f64::from(profile.pages)).max(0.0)
 }

@@ -6,7 +6,8 @@
 //!
 //! # When it is wrong
 //! People who read articles on a site that otherwise has a search page use few parameters. The site's own rate is the mean
-//! of its sources, so a site visited by crawlers alone has no fair rate.
+//! of the sources that look like people: they load page parts, or several user agents share the address. Where fewer than 20
+//! do, it is the mean of all sources, so a site visited by crawlers alone has no fair rate.
 
 use super::Detector;
 use super::Family;
@@ -16,6 +17,7 @@ use super::percent;
 use super::settings;
 use crate::evidence::Context;
 use crate::evidence::Gap;
+use crate::evidence::Measure;
 use crate::evidence::Outcome;
 use crate::evidence::Toward;
 use crate::profile::Profile;
@@ -81,5 +83,17 @@ impl Detector for LowParameterUsage {
             percent(usual)
         );
         Outcome::finding(Toward::User, why, &values)
+    }
+
+    fn measures(&self, profile: &Profile, context: &Context<'_>) -> Vec<Measure> {
+        let usual = context.site.query_share();
+        match usual.filter(|usual| *usual >= self.site_share_min) {
+            Some(usual) if profile.pages >= self.pages_min.max(1) => {
+                let share = f64::from(profile.queries) / f64::from(profile.pages);
+                // A site without any query string has no rate to compare with.
+                vec![Measure::below("part_min", share / usual.max(1e-9))]
+            }
+            _ => Vec::new(),
+        }
     }
 }

@@ -34,6 +34,7 @@ use serde::de::DeserializeOwned;
 
 use crate::evidence::Context;
 use crate::evidence::Gap;
+use crate::evidence::Measure;
 use crate::evidence::Outcome;
 use crate::profile::Profile;
 
@@ -92,6 +93,12 @@ fn series(profile: &Profile, context: &Context<'_>) -> Result<Vec<f64>, Gap> {
 pub trait Detector: Send + Sync {
     /// What the profile shows.
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome;
+
+    /// What one of the voting heuristics measured, for `train` to learn its settings from: it points to a crawler where one of the
+    /// measures lies beyond its setting, and abstains where there are none.
+    fn measures(&self, _: &Profile, _: &Context<'_>) -> Vec<Measure> {
+        Vec::new()
+    }
 }
 
 /// Evidence of one family is not independent; the verdict weighs families, not detectors.

@@ -17,6 +17,7 @@ use super::percent;
 use super::settings;
 use crate::evidence::Context;
 use crate::evidence::Gap;
+use crate::evidence::Measure;
 use crate::evidence::Outcome;
 use crate::evidence::Toward;
 use crate::profile::Profile;
@@ -56,21 +57,14 @@ impl Detector for SuspiciousReferrer {
                 need: self.pages_min,
             });
         }
-        let empty = f64::from(profile.referrers_empty) / f64::from(profile.referrers);
+        let (empty, listing) = shares(profile);
         let filled = profile.referrers - profile.referrers_empty;
-        let listings = profile.listings();
-        let listing = if filled == 0 {
-            0.0
-        } else {
-            f64::from(listings.all) / f64::from(filled)
-        };
         let values = [
             ("empty_share", empty),
             ("listing_share", listing),
             ("pages", f64::from(profile.referrers)),
         ];
-        let parts = f64::from(profile.assets) / f64::from(profile.pages.max(1));
-        if empty > self.empty_max && parts >= self.private_assets && profile.assets_of_pages == 0 {
+        if empty > self.empty_max && self.is_private(profile) {
             return Outcome::Abstain(Gap::NotKnown(
                 "it does not say where its pictures belong either: a browser that is set to keep that to itself",
             ));
@@ -83,8 +77,7 @@ impl Detector for SuspiciousReferrer {
             );
             return Outcome::learned(weight(profile), why, &values);
         }
-        let own = listings.own > 0 || context.site.is_own_host(listings.host);
-        if filled >= self.listings_min && listing > self.listings_max && own {
+        if listing > self.listings_max && self.knows_listings(profile, context) {
             let why = format!(
                 "{} of its {filled} referrers are the site's own listings and search results",
                 percent(listing)
@@ -93,6 +86,44 @@ impl Detector for SuspiciousReferrer {
         }
         Outcome::Clear(empty)
     }
+
+    fn measures(&self, profile: &Profile, context: &Context<'_>) -> Vec<Measure> {
+        if profile.referrers < self.pages_min.max(1) {
+            return Vec::new();
+        }
+        let (empty, listing) = shares(profile);
+        if empty > self.empty_max && self.is_private(profile) {
+            return Vec::new();
+        }
+        let mut measures = vec![Measure::above("empty_max", empty)];
+        if self.knows_listings(profile, context) {
+            measures.push(Measure::above("listings_max", listing));
+        }
+        measures
+    }
+}
+
+impl SuspiciousReferrer {
+    /// It loads pictures, and names no page for these either.
+    fn is_private(&self, profile: &Profile) -> bool {
+        let parts = f64::from(profile.assets) / f64::from(profile.pages.max(1));
+        parts >= self.private_assets && profile.assets_of_pages == 0
+    }
+
+    /// Enough referrers, and the listings among them are the site's own.
+    fn knows_listings(&self, profile: &Profile, context: &Context<'_>) -> bool {
+        let listings = profile.listings();
+        let own = listings.own > 0 || context.site.is_own_host(listings.host);
+        profile.referrers - profile.referrers_empty >= self.listings_min && own
+    }
+}
+
+/// Shares of empty referrers, and of listings among the others.
+fn shares(profile: &Profile) -> (f64, f64) {
+    let filled = profile.referrers - profile.referrers_empty;
+    let empty = f64::from(profile.referrers_empty) / f64::from(profile.referrers);
+    let listing = f64::from(profile.listings().all) / f64::from(filled.max(1));
+    (empty, listing)
 }
 
 /// What empty referrers are worth: little for who loads whole pages, pictures included. Links in apps, in mail and among bookmarks

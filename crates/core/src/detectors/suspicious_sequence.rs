@@ -20,6 +20,7 @@ use super::percent;
 use super::settings;
 use crate::evidence::Context;
 use crate::evidence::Gap;
+use crate::evidence::Measure;
 use crate::evidence::Outcome;
 use crate::profile::Pairs;
 use crate::profile::Profile;
@@ -75,13 +76,30 @@ impl Detector for SuspiciousSequence {
         }
         Outcome::Clear(share(profile.numbered_pairs).max(share(profile.named_pairs)))
     }
+
+    fn measures(&self, profile: &Profile, _: &Context<'_>) -> Vec<Measure> {
+        let pairs = [profile.numbered_pairs, profile.named_pairs];
+        let enough = pairs.iter().filter(|pairs| pairs.all >= self.pairs_min);
+        // What could be chance counts as one half.
+        let shares = enough.map(|pairs| match self.is_beyond_chance(*pairs) {
+            true => share(*pairs),
+            false => share(*pairs).min(0.5),
+        });
+        let highest = shares.max_by(f64::total_cmp);
+        let measure = |share: f64| Measure::above("ascending_max", share);
+        highest.map(measure).into_iter().collect()
+    }
 }
 
 impl SuspiciousSequence {
     fn ascends(&self, pairs: Pairs) -> bool {
+        share(pairs) > self.ascending_max && self.is_beyond_chance(pairs)
+    }
+
+    fn is_beyond_chance(&self, pairs: Pairs) -> bool {
         let all = f64::from(pairs.all);
         let deviations = (f64::from(pairs.ascending) - all / 2.0) / (all / 4.0).sqrt();
-        share(pairs) > self.ascending_max && deviations >= self.deviations_min
+        deviations >= self.deviations_min
     }
 }
 

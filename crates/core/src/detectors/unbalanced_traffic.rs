@@ -5,7 +5,8 @@
 //! beside a few others is a machine among people. (PubCrawl, 3.1: H5.)
 //!
 //! # When it is wrong
-//! A browser that updates itself changes its agent for a few requests. A source with a single agent is not judged by this.
+//! A browser that updates itself changes its agent for a few requests. The detector abstains on a source with a single agent:
+//! there is nothing to balance, which speaks neither for nor against it.
 
 use super::Detector;
 use super::Family;
@@ -15,6 +16,7 @@ use super::percent;
 use super::settings;
 use crate::evidence::Context;
 use crate::evidence::Gap;
+use crate::evidence::Measure;
 use crate::evidence::Outcome;
 use crate::evidence::Toward;
 use crate::profile::Profile;
@@ -54,7 +56,11 @@ impl Detector for UnbalancedTraffic {
         let agents = profile.agents.count();
         let share = f64::from(profile.agents.top_requests()) / f64::from(profile.agents_logged);
         if agents < 2 {
-            return Outcome::Clear(share);
+            return Outcome::Abstain(Gap::TooFew {
+                what: "user agent",
+                have: 1,
+                need: 2,
+            });
         }
         let values = [
             ("top_agent_share", share),
@@ -78,5 +84,13 @@ impl Detector for UnbalancedTraffic {
             percent(share)
         );
         Outcome::finding(Toward::User, why, &values)
+    }
+
+    fn measures(&self, profile: &Profile, _: &Context<'_>) -> Vec<Measure> {
+        if profile.agents_logged < self.requests_min.max(1) || profile.agents.count() < 2 {
+            return Vec::new();
+        }
+        let share = f64::from(profile.agents.top_requests()) / f64::from(profile.agents_logged);
+        vec![Measure::above("top_max", share)]
     }
 }

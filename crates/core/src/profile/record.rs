@@ -158,6 +158,13 @@ impl Record {
         named.then_some(u32::from(self.referrer_host))
     }
 
+    /// The host that a page request names as that of the page before.
+    pub fn page_referrer(&self) -> Option<u32> {
+        let named = self.flags & (flag::PAGE | flag::REFERRER_LOGGED | flag::REFERRER_EMPTY)
+            == flag::PAGE | flag::REFERRER_LOGGED;
+        named.then_some(u32::from(self.referrer_host))
+    }
+
     /// A page request of which nothing else is known.
     #[cfg(test)]
     pub(crate) fn page_for_tests(source: u64, time: u32) -> Record {

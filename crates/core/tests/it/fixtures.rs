@@ -130,3 +130,81 @@ fn every_detector_has_a_hit_and_an_honest_miss() {
         );
     }
 }
+
+#[test]
+fn a_heuristic_is_triggered_where_a_measure_lies_beyond_its_setting() {
+    let mut compared = 0;
+    for spec in SPECS.iter().filter(|spec| spec.vote.is_some()) {
+        let shown: toml::Table = spec.settings_manual().parse().unwrap();
+        let defaults = shown["detectors"][spec.name].as_table().unwrap();
+        let fixture = load(spec.name);
+        let settings = Settings {
+            min_requests: 0,
+            keep_shapes: Some((0, 0)),
+            ..Settings::default()
+        };
+        let report = analyze(&[&fixture.lines], settings, &fixture.format, 100);
+        for window in report.sources.iter().flat_map(|source| &source.windows) {
+            let lesson = window.lesson.as_ref().unwrap();
+            let mut measured = lesson.measures.iter();
+            let (_, measures) = measured.find(|(name, _)| *name == spec.name).unwrap();
+            let is_beyond = measures
+                .iter()
+                .any(|measure| measure.is_hit(defaults[measure.setting].as_float().unwrap()));
+            let hit = |(name, toward, _): &(&str, Toward, f64)| {
+                *name == spec.name && *toward == Toward::Crawler
+            };
+            assert_eq!(lesson.findings.iter().any(hit), is_beyond, "{}", spec.name);
+            compared += usize::from(!measures.is_empty());
+        }
+    }
+    assert!(compared > 14, "{compared}");
+}
+
+#[test]
+fn parameters_are_compared_with_people_where_crawlers_are_most_of_the_sources() {
+    let line = |source: String, number: usize, target: &str, agent: &str| {
+        format!(
+            "{source} - - [01/Jan/2030:00:{:02}:{:02} +0000] \"GET {target} HTTP/1.1\" 200 512 \"-\" \"{agent}\"",
+            number / 60,
+            number % 60
+        )
+    };
+    let mut lines = Vec::new();
+    for number in 0..40 {
+        for crawler in 0..200 {
+            let target = format!("/people/{crawler}-{number}");
+            lines.push(line(
+                format!("10.0.1.{crawler}"),
+                number,
+                &target,
+                "Mozilla/5.0 one",
+            ));
+        }
+        // Proxies of people: two browsers, a query in every second request.
+        for proxy in 0..20 {
+            let agent = ["Mozilla/5.0 one", "Mozilla/5.0 two"][number / 2 % 2];
+            let target = match number % 2 {
+                0 => format!("/people/{number}?lang=en"),
+                _ => format!("/people/{number}"),
+            };
+            lines.push(line(format!("10.0.2.{proxy}"), number, &target, agent));
+        }
+    }
+    let settings = Settings {
+        min_requests: 0,
+        ..Settings::default()
+    };
+    let report = analyze(&[&lines], settings, "combined", 1000);
+    for source in &report.sources {
+        let mut evidence = source.evidence.iter();
+        let is_accused = evidence
+            .any(|item| item.detector == "low_parameter_usage" && item.toward == Toward::Crawler);
+        assert_eq!(
+            is_accused,
+            source.source.starts_with("10.0.1."),
+            "{}",
+            source.source
+        );
+    }
+}
