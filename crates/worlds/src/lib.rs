@@ -28,6 +28,7 @@ mod containment;
 mod shop;
 mod social;
 mod town;
+mod wide;
 
 pub mod world;
 
