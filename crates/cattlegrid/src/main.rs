@@ -3,7 +3,9 @@
 mod analyze;
 mod cli;
 mod evaluate;
+mod evaluate_calibration;
 mod evaluate_campaigns;
+mod evaluate_kinds;
 mod explain;
 mod files;
 mod follow;
@@ -36,6 +38,9 @@ fn main() -> ExitCode {
         cli::Command::Train(arguments) => train::run(&arguments),
         cli::Command::Evaluate(arguments) if arguments.campaigns => {
             evaluate_campaigns::run(&arguments)
+        }
+        cli::Command::Evaluate(arguments) if arguments.leave_kinds_out => {
+            evaluate_kinds::run(&arguments)
         }
         cli::Command::Evaluate(arguments) => evaluate::run(&arguments),
         cli::Command::Model { command } => match command {

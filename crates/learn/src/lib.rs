@@ -25,6 +25,8 @@ pub mod svm;
 
 pub mod trees;
 
+pub mod novelty;
+
 pub mod committee;
 
 pub mod model;
