@@ -328,8 +328,9 @@ pub(crate) struct InspectArgs {
 pub(crate) struct SimulateArgs {
     /// The world: social (a social network after the PubCrawl paper), social-test (the same with few users), shop,
     /// town (many readers of few pages), fleets (the same with fleets among them), containment (a large site with the
-    /// long tail of its sources: 2.4 GB), containment-small (a tenth of that). Only for tests, nothing is learned from them: market
-    /// and portal (heavy sources of people and crawlers), midsize (many light people and robots), midsize-calm (the same without fleets)
+    /// long tail of its sources: 2.4 GB), containment-small (a tenth of that), wide (people and crawlers drawn from wide
+    /// ranges, to learn from). Only for tests, nothing is learned from them: market and portal (heavy sources of people and
+    /// crawlers), midsize (many light people and robots), midsize-calm (the same without fleets)
     pub(crate) world: String,
     /// The world grows from this number: one seed, one byte sequence
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -406,6 +407,13 @@ pub(crate) struct EvaluateArgs {
     /// together with the traffic shape. Thresholds come from --config ('train --headers' learns them)
     #[arg(long, conflicts_with_all = ["folds", "leave_one_out", "campaigns"])]
     pub(crate) headers: bool,
+    /// Test how a kind of people or crawlers is judged that was not learned from, instead: learn from these sources without each
+    /// kind in turn (by its habit) and test on it. Only trees are learned, from at most 4,000 examples, to bound the time
+    #[arg(long, conflicts_with_all = ["folds", "leave_one_out", "campaigns"])]
+    pub(crate) leave_kinds_out: bool,
+    /// Write a picture of the stated confidence against the truth to this SVG file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["campaigns", "leave_kinds_out"])]
+    pub(crate) calibration: Option<PathBuf>,
     /// Misjudged sources to list
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) hardest: usize,

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use cattlegrid_core::verdict::Votes as HeaderVotes;
 use cattlegrid_learn::committee::Committee;
+use cattlegrid_learn::committee::Judgement;
 use cattlegrid_learn::folds::Confusion;
 use cattlegrid_learn::folds::mean_and_interval;
 use cattlegrid_learn::folds::overlap;
@@ -21,6 +22,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::EvaluateArgs;
+use crate::evaluate_calibration::Calibration;
 use crate::files::is_stdout;
 use crate::files::write_whole;
 use crate::labelled::Examples;
@@ -66,6 +68,10 @@ pub(crate) fn run(arguments: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     }
     let model = model::load(arguments.log.model.as_deref())?;
     let evaluation = Evaluation::of(&examples, &model, arguments);
+    if let Some(path) = &arguments.calibration {
+        let picture = evaluation.calibration.svg();
+        write_whole(path, |file| file.write_all(picture.as_bytes()))?;
+    }
     if let Some(path) = &arguments.json {
         let document = evaluation.json(&examples, &model, automated);
         if is_stdout(path) {
@@ -91,6 +97,7 @@ struct Evaluation<'a> {
     habits: BTreeMap<(bool, &'a str), (u64, u64)>,
     /// Users and crawlers as `analyze` would answer: right, undecided, wrong.
     said: [[u64; 3]; 2],
+    calibration: Calibration,
     hardest: Vec<(&'a Labelled, f64)>,
     overlaps: Vec<(String, f64)>,
     /// Without each value: how many crawlers and users are recognised.
@@ -174,8 +181,9 @@ impl Table {
 
 /// All answers about one source.
 fn answers(committee: &Committee, values: &[f64]) -> ([bool; ANSWERS.len()], f64) {
-    let votes = committee.votes(values);
-    let decibans = committee.decibans(votes);
+    let Judgement {
+        votes, decibans, ..
+    } = committee.judge(values);
     let [bayes, rules, svm, trees] = votes.all().map(|vote| vote > 0.5);
     let together = [votes.majority(), decibans > 0.0];
     (
@@ -243,6 +251,7 @@ impl<'a> Evaluation<'a> {
             headers: headers(examples),
             habits,
             said,
+            calibration: Calibration::of(examples, model),
             hardest: wrong,
             overlaps: names
                 .enumerate()
@@ -339,6 +348,7 @@ impl<'a> Evaluation<'a> {
                 "  {who:<14}{right:>8}{undecided:>11}{wrong:>8}{share:>20.2}"
             )?;
         }
+        self.calibration.text(page)?;
         writeln!(
             page,
             "\nBy what decides when they come (weighed votes, all values)"
@@ -398,6 +408,7 @@ impl<'a> Evaluation<'a> {
             "shape": { "all_values": self.held_out[0].json(), "paper_values": self.held_out[1].json() },
             "parts": self.parts.iter().map(|(name, tables)| json!({ "how": name, "all_values": tables[0].json(), "paper_values": tables[1].json() })).collect::<Vec<_>>(),
             "as_analyze_answers": { "users": answered(self.said[0]), "crawlers": answered(self.said[1]) },
+            "calibration": self.calibration.json(),
             "habits": self.habits.iter().map(|((is_crawler, habit), (right, all))| json!({ "crawler": is_crawler, "habit": habit, "right": right, "sources": all })).collect::<Vec<_>>(),
             "overlap": self.overlaps.iter().cloned().collect::<BTreeMap<_, _>>(),
             "without": self.without.iter().map(|(name, table)| (name, confusion(table))).collect::<BTreeMap<_, _>>(),

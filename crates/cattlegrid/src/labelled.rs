@@ -228,7 +228,8 @@ fn rows_of(world: &World, day_requests_min: u32) -> Rows {
     let mut scratch = Scratch::default();
     let row = |actor: &cattlegrid_worlds::Actor| {
         let label = actor.label.name().to_owned();
-        let counts: Vec<f64> = actor.counts.iter().map(|count| f64::from(*count)).collect();
+        let covered = actor.counts.get(world.covered.clone()).unwrap_or_default();
+        let counts: Vec<f64> = covered.iter().map(|count| f64::from(*count)).collect();
         let days = counts.chunks(cattlegrid_learn::series::DAY);
         let busiest = days.map(|day| day.iter().sum::<f64>()).fold(0.0, f64::max);
         let busy = counts.iter().filter(|count| **count > 0.0).count() as u32;

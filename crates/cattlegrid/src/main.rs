@@ -3,8 +3,10 @@
 mod analyze;
 mod cli;
 mod evaluate;
+mod evaluate_calibration;
 mod evaluate_campaigns;
 mod evaluate_headers;
+mod evaluate_kinds;
 mod explain;
 mod files;
 mod follow;
@@ -43,6 +45,9 @@ fn main() -> ExitCode {
             evaluate_campaigns::run(&arguments)
         }
         cli::Command::Evaluate(arguments) if arguments.headers => evaluate_headers::run(&arguments),
+        cli::Command::Evaluate(arguments) if arguments.leave_kinds_out => {
+            evaluate_kinds::run(&arguments)
+        }
         cli::Command::Evaluate(arguments) => evaluate::run(&arguments),
         cli::Command::Model { command } => match command {
             cli::ModelCommand::Publish(arguments) => model::publish(&arguments),

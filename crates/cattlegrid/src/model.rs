@@ -55,8 +55,8 @@ fn previous(path: &Path) -> PathBuf {
 fn test(model: &Model, examples: &Examples) -> Confusion {
     let mut confusion = Confusion::default();
     for example in examples.everybody().examples {
-        let votes = model.shape.votes(&example.values);
-        confusion.add(example.is_positive, model.shape.decibans(votes) > 0.0);
+        let judgement = model.shape.judge(&example.values);
+        confusion.add(example.is_positive, judgement.decibans > 0.0);
     }
     confusion
 }

@@ -537,6 +537,7 @@ impl Finder<'_> {
             knowledge: self.knowledge,
             agents: self.agents,
             source: group.members[0],
+            sources: group.members.len() as u32,
             model: self.settings.model.as_deref(),
             scratch: &scratch,
             campaign: None,

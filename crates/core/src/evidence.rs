@@ -197,6 +197,8 @@ pub struct Context<'a> {
     pub agents: &'a AgentIndex,
     /// Who is judged.
     pub source: Source,
+    /// How many sources the profile stands for: more than one where a group is judged by its sum.
+    pub sources: u32,
     /// What was learned from examples.
     pub model: Option<&'a Model>,
     /// Room for the shape of series.

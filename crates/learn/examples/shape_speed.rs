@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut sum = 0.0;
     let votes = best(|| {
         for shape in &shapes {
-            sum += model.shape.decibans(model.shape.votes(&shape.values));
+            sum += model.shape.judge(&shape.values).decibans;
         }
     });
     writeln!(

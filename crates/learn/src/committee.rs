@@ -10,6 +10,7 @@ use crate::data::Dataset;
 use crate::data::rounded;
 use crate::folds::balanced;
 use crate::folds::parts;
+use crate::novelty::Novelty;
 use crate::rules::RuleList;
 use crate::rules::RuleSettings;
 use crate::svm::Svm;
@@ -21,8 +22,10 @@ pub const MEMBERS: usize = 4;
 const VALUES: usize = 1 + MEMBERS;
 /// What each is worth before anything is measured.
 const EQUAL: f64 = 1.0 / MEMBERS as f64;
-/// Examples to learn from: support vectors grow slow with more.
-pub const EXAMPLES_MAX: usize = 4000;
+/// Examples to learn from.
+pub const EXAMPLES_MAX: usize = 12_000;
+/// Examples for support vectors and rules, which grow slow with more: their time grows with the square.
+const SLOW_MAX: usize = 2500;
 /// Examples of the larger class for each of the smaller: more show more ways to crawl, too many drown the people.
 const RATIO_MAX: usize = 3;
 /// Steps until the worth of votes is found, and how firmly it is held, in examples.
@@ -35,6 +38,8 @@ const LOGIT_MAX: f64 = 5.0;
 /// The most that votes can be worth, in decibans: twenty to one. Enough to decide alone, not enough to overrule strong evidence of
 /// another kind: what was learned from simulated people has not met them all.
 pub const DECIBANS_MAX: f64 = 13.0;
+/// The most that votes can be worth about an example unlike any that was learned from: a hint, never a decision.
+pub const UNLIKE_DECIBANS_MAX: f64 = 3.0;
 
 /// What each classifier says: how likely the example is positive.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,6 +89,18 @@ pub struct Committee {
     svm: Svm,
     trees: Trees,
     worth: Worth,
+    novelty: Novelty,
+}
+
+/// What a committee says of an example.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judgement {
+    /// What each classifier says.
+    pub votes: Votes,
+    /// What that is worth: above 0 for positive, ten make it ten times likelier.
+    pub decibans: f64,
+    /// It is unlike anything that was learned from.
+    pub is_unlike: bool,
 }
 
 /// Log-odds of the votes together: as measured on examples that the classifiers had not learned from.
@@ -98,30 +115,51 @@ impl Committee {
     /// Learns from examples, of neither class many more than of the other.
     pub fn learn(dataset: &Dataset, seed: u64) -> Committee {
         let dataset = balanced(dataset, EXAMPLES_MAX, RATIO_MAX, seed);
-        let (settings, svm) = Svm::search(&dataset, PARTS, seed);
+        let slow = balanced(&dataset, SLOW_MAX, RATIO_MAX, seed);
+        let (settings, svm) = Svm::search(&slow, PARTS, seed);
         let mut unseen = Vec::new();
         let part_of = parts(&dataset, PARTS, seed ^ 1);
         for part in 0..PARTS {
             let (known, held): (Vec<usize>, Vec<usize>) =
                 (0..dataset.examples.len()).partition(|at| part_of[*at] != part);
             let known = dataset.choose(&known);
-            let svm = Svm::learn(&known, &settings);
-            let part = Committee::of(&known, svm, Worth::default());
+            let slow = balanced(&known, SLOW_MAX, RATIO_MAX, seed);
+            let svm = Svm::learn(&slow, &settings);
+            let part = Committee::of(&known, &slow, svm, Worth::default());
             for example in held.iter().map(|at| &dataset.examples[*at]) {
                 unseen.push((part.votes(&example.values), example.is_positive));
             }
         }
-        Committee::of(&dataset, svm, Worth::fit(&unseen))
+        Committee {
+            novelty: Novelty::learn(&dataset, seed),
+            ..Committee::of(&dataset, &slow, svm, Worth::fit(&unseen))
+        }
     }
 
-    fn of(dataset: &Dataset, svm: Svm, worth: Worth) -> Committee {
+    fn of(dataset: &Dataset, slow: &Dataset, svm: Svm, worth: Worth) -> Committee {
         Committee {
             attributes: dataset.attributes.clone(),
             bayes: NaiveBayes::learn(dataset),
-            rules: RuleList::learn(dataset, &RuleSettings::default()),
+            rules: RuleList::learn(slow, &RuleSettings::default()),
             svm,
             trees: Trees::learn(dataset),
             worth,
+            novelty: Novelty::default(),
+        }
+    }
+
+    /// What all together say of an example. Far from what was learned it is worth little.
+    pub fn judge(&self, values: &[f64]) -> Judgement {
+        let votes = self.votes(values);
+        let is_unlike = self.novelty.is_unlike(values);
+        let most = match is_unlike {
+            true => UNLIKE_DECIBANS_MAX,
+            false => DECIBANS_MAX,
+        };
+        Judgement {
+            votes,
+            decibans: self.decibans(votes).clamp(-most, most),
+            is_unlike,
         }
     }
 
@@ -160,6 +198,7 @@ impl Committee {
         of("rules", self.rules.check(attributes))?;
         of("support vector machine", self.svm.check(attributes))?;
         of("trees", self.trees.check(attributes))?;
+        of("novelty", self.novelty.check(attributes))?;
         let Worth { offset, slopes } = self.worth;
         let is_modest = |slope: &f64| (0.0..=10.0).contains(slope);
         match offset.abs() <= 10.0 && slopes.iter().all(is_modest) {

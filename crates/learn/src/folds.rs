@@ -22,7 +22,7 @@ impl Shuffler {
         mixed ^ mixed >> 31
     }
 
-    fn shuffle(&mut self, values: &mut [usize]) {
+    pub(crate) fn shuffle(&mut self, values: &mut [usize]) {
         for at in (1..values.len()).rev() {
             let other = ((u128::from(self.next()) * (at as u128 + 1)) >> 64) as usize;
             values.swap(at, other);

@@ -29,6 +29,8 @@ pub mod svm;
 
 pub mod trees;
 
+pub mod novelty;
+
 pub mod committee;
 
 pub mod model;

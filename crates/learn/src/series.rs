@@ -354,6 +354,9 @@ const RATIO_MAX: f64 = 1e6;
 
 mod shape;
 
+mod crowd;
+
+pub use crowd::could_be_crowd;
 pub use shape::PAPER_ATTRIBUTES;
 pub use shape::Scratch;
 pub use shape::Shape;

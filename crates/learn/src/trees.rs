@@ -11,8 +11,20 @@ use crate::data::Classifier;
 use crate::data::Dataset;
 use crate::data::rounded;
 
-/// Trees at most: more learn the noise.
-const TREES: usize = 200;
+/// How many trees, and how many questions each asks before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Trees at most: more learn the noise.
+    pub trees: usize,
+    /// Questions one after the other.
+    pub depth: usize,
+}
+
+/// Three values together, for worlds in which each trait has a range: noise means something only beside depth and volume.
+const SIZE: Size = Size {
+    trees: 300,
+    depth: 3,
+};
 /// How much of a step each tree takes.
 const RATE: f64 = 0.1;
 /// Firmness of a leaf, in units of its examples' curvature: few examples move it little.
@@ -27,14 +39,13 @@ const STEP_MAX: f64 = 100.0;
 #[serde(deny_unknown_fields)]
 pub struct Trees(Vec<Tree>);
 
-/// Two questions, one after the other, and four answers.
+/// Questions, one after the other, and answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Tree {
-    first: Split,
-    /// Of those at most at the first cut, and of those above it.
-    second: [Option<Split>; 2],
-    steps: [[f64; 2]; 2],
+    /// The first question, then the two that may follow it, and so on; none where there was nothing to gain.
+    splits: Vec<Option<Split>>,
+    steps: Vec<f64>,
 }
 
 /// An attribute, and the value up to which examples go to the left.
@@ -51,9 +62,12 @@ impl Split {
 
 impl Tree {
     fn step(&self, values: &[f64]) -> f64 {
-        let side = self.first.side(values);
-        let below = self.second[side].map_or(0, |split| split.side(values));
-        self.steps[side][below]
+        let (mut first, mut at) = (0, 0);
+        while let Some(split) = self.splits.get(first + at) {
+            first = 2 * first + 1;
+            at = 2 * at + split.map_or(0, |split| split.side(values));
+        }
+        self.steps.get(at).copied().unwrap_or(0.0)
     }
 }
 
@@ -66,10 +80,15 @@ impl Classifier for Trees {
 impl Trees {
     /// Learns from examples; both classes weigh alike.
     pub fn learn(dataset: &Dataset) -> Trees {
+        Trees::grow(dataset, SIZE)
+    }
+
+    /// Learns trees of another size.
+    pub fn grow(dataset: &Dataset, size: Size) -> Trees {
         let mut learner = Learner::new(dataset);
         let mut trees = Vec::new();
-        while trees.len() < TREES
-            && let Some(tree) = learner.next()
+        while trees.len() < size.trees
+            && let Some(tree) = learner.next(size.depth)
         {
             learner.walk(&tree);
             trees.push(tree);
@@ -79,18 +98,22 @@ impl Trees {
 
     /// Whether this can have been learned. A file may hold anything.
     pub fn check(&self, attributes: &[Attribute]) -> Result<(), String> {
-        if self.0.len() > TREES {
-            return Err(format!("there are more than {TREES}"));
+        if self.0.len() > SIZE.trees {
+            return Err(format!("there are more than {}", SIZE.trees));
         }
         for tree in &self.0 {
-            let splits = std::iter::once(&tree.first).chain(tree.second.iter().flatten());
-            for Split(attribute, cut) in splits {
+            let answers = tree.steps.len();
+            let is_whole = answers.is_power_of_two() && answers <= 1 << SIZE.depth;
+            if !is_whole || tree.splits.len() + 1 != answers {
+                return Err("a tree has too few or too many questions".to_owned());
+            }
+            for Split(attribute, cut) in tree.splits.iter().flatten() {
                 if *attribute >= attributes.len() || !cut.is_finite() {
                     return Err("a cut is out of range".to_owned());
                 }
             }
             let is_modest = |step: &f64| step.abs() <= STEP_MAX;
-            if !tree.steps.iter().flatten().all(is_modest) {
+            if !tree.steps.iter().all(is_modest) {
                 return Err("a step is out of range".to_owned());
             }
         }
@@ -192,34 +215,39 @@ impl<'a> Learner<'a> {
     }
 
     /// The tree that mends most.
-    fn next(&self) -> Option<Tree> {
+    fn next(&self, depth: usize) -> Option<Tree> {
         let slopes = self.slopes();
         let mut sides = vec![0; slopes.len()];
-        let whole = total(&slopes);
-        let [first, _] = self.cut(&slopes, &sides, [whole, Sum::default()]);
-        let first = first?;
-        for (side, example) in sides.iter_mut().zip(&self.dataset.examples) {
-            *side = first.split.side(&example.values);
+        let mut wholes = vec![total(&slopes)];
+        let mut splits: Vec<Option<Split>> = Vec::new();
+        for _ in 0..depth {
+            let best = self.cut(&slopes, &sides, &wholes);
+            if splits.is_empty() {
+                best[0]?;
+            }
+            for (side, example) in sides.iter_mut().zip(&self.dataset.examples) {
+                let below = best[*side].map_or(0, |best| best.split.side(&example.values));
+                *side = 2 * *side + below;
+            }
+            let halves = |(best, whole): (&Option<Best>, &Sum)| match best {
+                Some(best) => [best.left, whole.minus(best.left)],
+                None => [*whole; 2],
+            };
+            wholes = best.iter().zip(&wholes).flat_map(halves).collect();
+            splits.extend(best.iter().map(|best| best.map(|best| best.split)));
         }
-        let halves = [first.left, whole.minus(first.left)];
-        let second = self.cut(&slopes, &sides, halves);
-        let steps = |side: usize| match second[side] {
-            Some(best) => [best.left.step(), halves[side].minus(best.left).step()],
-            None => [halves[side].step(); 2],
-        };
         Some(Tree {
-            first: first.split,
-            second: second.map(|best| best.map(|best| best.split)),
-            steps: [steps(0), steps(1)],
+            splits,
+            steps: wholes.into_iter().map(Sum::step).collect(),
         })
     }
 
     /// The best cut of the examples of each side.
-    fn cut(&self, slopes: &[Sum], sides: &[usize], wholes: [Sum; 2]) -> [Option<Best>; 2] {
-        let mut best: [Option<Best>; 2] = [None, None];
+    fn cut(&self, slopes: &[Sum], sides: &[usize], wholes: &[Sum]) -> Vec<Option<Best>> {
+        let mut best: Vec<Option<Best>> = vec![None; wholes.len()];
         for (attribute, order) in self.orders.iter().enumerate() {
-            let mut lefts = [Sum::default(); 2];
-            let mut lasts: [Option<f64>; 2] = [None, None];
+            let mut lefts = vec![Sum::default(); wholes.len()];
+            let mut lasts: Vec<Option<f64>> = vec![None; wholes.len()];
             for at in order {
                 let side = sides[*at];
                 let (left, whole) = (&mut lefts[side], wholes[side]);

@@ -32,6 +32,7 @@ mod portal;
 mod shop;
 mod social;
 mod town;
+mod wide;
 
 pub mod scenes;
 

@@ -126,6 +126,21 @@ impl Plan {
         Plan { expected, scatter }
     }
 
+    /// A plan with such levels, to be scaled to so many requests on an average day.
+    pub(crate) fn of(mut levels: Vec<f64>, daily: f64, scatter: Scatter) -> Plan {
+        scale(&mut levels, daily);
+        Plan {
+            expected: levels,
+            scatter,
+        }
+    }
+
+    /// Leaves a share of what is expected in some half hours.
+    pub(crate) fn dampen(&mut self, span: std::ops::Range<usize>, left: f64) {
+        let inside = self.expected.iter_mut().skip(span.start).take(span.len());
+        inside.for_each(|expected| *expected *= left);
+    }
+
     /// The same schedule for another member, with a volume of its own.
     pub fn for_member(&self, share: f64) -> Plan {
         Plan {

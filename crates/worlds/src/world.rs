@@ -1,6 +1,7 @@
 //! A world: its site, its actors, and when all of it happens.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use crate::actor::Actor;
 use crate::containment;
@@ -12,6 +13,7 @@ use crate::shop;
 use crate::social;
 use crate::town;
 use crate::volumes::Distribution;
+use crate::wide;
 
 /// The kinds of world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +32,13 @@ pub enum Kind {
     Containment,
     /// A hundredth of it.
     ContainmentSmall,
+    /// People and crawlers from wide priors instead of a list of kinds: to learn from.
+    Wide,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Social,
         Kind::SocialTest,
         Kind::Shop,
@@ -42,6 +46,7 @@ impl Kind {
         Kind::Fleets,
         Kind::Containment,
         Kind::ContainmentSmall,
+        Kind::Wide,
     ];
 
     /// The name on the command line.
@@ -54,6 +59,7 @@ impl Kind {
             Kind::Fleets => "fleets",
             Kind::Containment => "containment",
             Kind::ContainmentSmall => "containment-small",
+            Kind::Wide => "wide",
         }
     }
 
@@ -94,6 +100,9 @@ impl Kind {
             Kind::ContainmentSmall => {
                 "the same in small: 1.1 million requests of 470,000 sources (a hundredth)"
             }
+            Kind::Wide => {
+                "150 crawlers and 150 proxies of people with traits drawn from wide ranges, to learn from"
+            }
         }
     }
 }
@@ -111,6 +120,8 @@ pub struct World {
     pub actors: Vec<Actor>,
     /// Those who come on one day with few requests, by day. Only a large site has them.
     pub crowd: Vec<Passer>,
+    /// The half hours that the log covers: nobody has requests in others.
+    pub covered: Range<usize>,
 }
 
 /// The first day that a world may begin with, a Monday: 2030-01-07.
@@ -129,7 +140,12 @@ impl World {
             Kind::Fleets => town::build(true, &mut builder),
             Kind::Containment => containment::build(containment::TENTH, &mut builder),
             Kind::ContainmentSmall => containment::build(containment::HUNDREDTH, &mut builder),
+            Kind::Wide => wide::build(&mut builder),
         }
+        let covered = match kind {
+            Kind::Wide => wide::covered(builder.span, &mut builder.random),
+            _ => 0..builder.span.bins,
+        };
         let bins = builder.span.bins;
         let mut actors = builder.actors;
         actors.sort_by_key(|actor| actor.address);
@@ -139,6 +155,12 @@ impl World {
                 // Each has numbers of its own: one more actor changes nobody else.
                 actor.draw(bins, &mut Random::new(seed, number));
             }
+            let outside = |(bin, count): (usize, &mut u32)| {
+                if !covered.contains(&bin) {
+                    *count = 0;
+                }
+            };
+            actor.counts.iter_mut().enumerate().for_each(outside);
         }
         World {
             kind,
@@ -146,6 +168,7 @@ impl World {
             start: MONDAY + weekday as u32 * 86_400,
             actors,
             crowd: builder.crowd,
+            covered,
         }
     }
 

@@ -432,7 +432,7 @@ impl Line<'_> {
             Kind::Social | Kind::SocialTest | Kind::Containment | Kind::ContainmentSmall => {
                 b"/people/"
             }
-            Kind::Shop => b"/product/",
+            Kind::Shop | Kind::Wide => b"/product/",
             Kind::Town | Kind::Fleets => b"/news/",
         };
         out.extend(folder);
@@ -442,7 +442,7 @@ impl Line<'_> {
     fn target(&self, out: &mut Vec<u8>) {
         match (&self.target, self.kind) {
             (Target::Page(page), _) => self.page(*page, out),
-            (Target::Query(page), Kind::Shop) => {
+            (Target::Query(page), Kind::Shop | Kind::Wide) => {
                 let (colour, number) = (page % 9, page % 40 + 1);
                 let _ = write!(out, "/category/{}?colour={colour}&page={number}", page % 60);
             }

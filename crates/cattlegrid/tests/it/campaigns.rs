@@ -500,3 +500,24 @@ fn groups_are_listed_whatever_they_are_and_pseudonyms_hide_their_network() {
     let hidden = report(&["--pseudonymize", &path]).to_string();
     assert!(!hidden.contains("198.51.100") && !hidden.contains("192.0.2"));
 }
+
+#[test]
+fn a_limit_for_one_address_is_not_applied_to_a_sum() {
+    let (folder, log) = file(with_fleet().as_bytes());
+    let by_volume = |most: u32| {
+        let config = write(
+            folder.path(),
+            "limits.toml",
+            format!(
+                "[detectors.traffic_shape]\nday_requests_min = 100\nday_requests_max = {most}\n"
+            )
+            .as_bytes(),
+        );
+        let json = report(&["--config", &config, &log]);
+        json.to_string()
+            .contains("more than people behind one address send")
+    };
+    // The fleet sends hundreds of requests a day, each member six in all.
+    assert!(by_volume(0));
+    assert!(!by_volume(60));
+}

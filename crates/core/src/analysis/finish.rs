@@ -385,6 +385,7 @@ impl Court<'_> {
             knowledge: self.knowledge,
             agents: self.agents,
             source,
+            sources: 1,
             model: self.settings.model.as_deref(),
             scratch,
             campaign: self.campaigns.membership(source, window),

@@ -7,11 +7,15 @@
 //!
 //! # When it is wrong
 //! A crawler that fetches what people ask for elsewhere has the people's shape; one that copies a person's day with a person's visits
-//! cannot be told by shape. A gateway that never sleeps can look like a crawler. Few requests have no shape: below the minimum it keeps
+//! cannot be told by shape. A gateway that never sleeps can look like a crawler: where no user agents are logged, or the source has many,
+//! a shape that a large crowd could have does not make it a crawler by itself (`crowd_decibans_max`). A shape unlike anything the model
+//! learned from counts little either way. Few requests have no shape: below the minimum it keeps
 //! silent. It learned from simulated traffic unless you train it on your own (`cattlegrid train`).
 
+use cattlegrid_learn::committee::Judgement;
 use cattlegrid_learn::committee::Votes;
 use cattlegrid_learn::series::Shape;
+use cattlegrid_learn::series::could_be_crowd;
 
 use super::Detector;
 use super::Family;
@@ -39,10 +43,14 @@ settings! {
         day_requests_min: u32 = 1000,
         /// Stay silent below this many busy half hours: one evening of one person is no shape.
         half_hours_min: u32 = 48,
-        /// Requests on the busiest day above which it is a crawler, whatever the shape.
+        /// Requests on the busiest day above which one address is a crawler, whatever the shape. A group may send this much for each address.
         day_requests_max: u32 = 500_000,
         /// Stay silent where the votes together are worth less than this, in decibans.
         decibans_min: f64 = 3.0,
+        /// User agents of one source from which it may be a crowd. Where user agents are not logged, any source may be.
+        crowd_agents_min: u32 = 4,
+        /// The most, in decibans, that the shape counts against a source that may be a crowd and has the shape of one.
+        crowd_decibans_max: f64 = 6.0,
     }
 }
 
@@ -65,7 +73,7 @@ impl Detector for TrafficShape {
                 need: self.day_requests_min,
             });
         }
-        if busiest > self.day_requests_max {
+        if busiest / context.sources.max(1) > self.day_requests_max {
             return Outcome::finding_by_volume(busiest);
         }
         let busy = profile.bins.busy();
@@ -83,31 +91,64 @@ impl Detector for TrafficShape {
         let Some(shape) = Shape::of(&series, &mut context.scratch.borrow_mut()) else {
             return Outcome::Abstain(Gap::NotKnown("all its requests lie in a gap of the log"));
         };
-        let votes = model.shape.votes(&shape.values);
-        let decibans = model.shape.decibans(votes);
+        let judgement = model.shape.judge(&shape.values);
+        let is_capped = judgement.decibans > self.crowd_decibans_max
+            && self.may_be_crowd(profile)
+            && could_be_crowd(&shape.values);
+        let decibans = match is_capped {
+            true => self.crowd_decibans_max,
+            false => judgement.decibans,
+        };
         if decibans.abs() < self.decibans_min {
             return Outcome::Clear(decibans);
         }
-        let days = series.len() as f64 / DAY as f64;
-        Outcome::learned(
-            decibans,
-            format!(
-                "{} ({})",
-                describe(&shape, decibans > 0.0, days),
-                tell(votes)
-            ),
-            &[
-                ("bayes", votes.bayes),
-                ("rules", votes.rules),
-                ("svm", votes.svm),
-                ("trees", votes.trees),
-                ("half_hours", series.len() as f64),
-                ("correlation_lag_1", shape.correlation.at(1)),
-                ("correlation_day", shape.correlation.at(DAY)),
-                ("dispersion", shape.dispersion),
-            ],
+        let note = match (judgement.is_unlike, is_capped) {
+            (true, _) => "; unlike anything it learned from, so this counts little",
+            (false, true) => "; a large crowd could send this, so it does not decide alone",
+            (false, false) => "",
+        };
+        tell_finding(
+            &shape,
+            Judgement {
+                decibans,
+                ..judgement
+            },
+            &series,
+            note,
         )
     }
+}
+
+impl TrafficShape {
+    /// Whether more than a few people may be behind the source, as far as the log tells.
+    fn may_be_crowd(&self, profile: &Profile) -> bool {
+        profile.agents_logged == 0 || profile.agents.count() >= self.crowd_agents_min as usize
+    }
+}
+
+fn tell_finding(shape: &Shape, judgement: Judgement, series: &[f64], note: &str) -> Outcome {
+    let Judgement {
+        votes, decibans, ..
+    } = judgement;
+    let days = series.len() as f64 / DAY as f64;
+    Outcome::learned(
+        decibans,
+        format!(
+            "{} ({}{note})",
+            describe(shape, decibans > 0.0, days),
+            tell(votes)
+        ),
+        &[
+            ("bayes", votes.bayes),
+            ("rules", votes.rules),
+            ("svm", votes.svm),
+            ("trees", votes.trees),
+            ("half_hours", series.len() as f64),
+            ("correlation_lag_1", shape.correlation.at(1)),
+            ("correlation_day", shape.correlation.at(DAY)),
+            ("dispersion", shape.dispersion),
+        ],
+    )
 }
 
 /// The shape of a source with any number of requests, for a person to look at. Also gives the first half hour of the series.

@@ -34,7 +34,7 @@ pub struct Shape {
 }
 
 /// Names of the values.
-const NAMES: [&str; 21] = [
+const NAMES: [&str; 25] = [
     "correlation at lag 1",
     "correlation at lag 2",
     "decay",
@@ -56,6 +56,10 @@ const NAMES: [&str; 21] = [
     "difference of days",
     "edges of the day",
     "rising against falling",
+    "height of the daily wave",
+    "relative noise",
+    "scatter around the mean day",
+    "not explained by hour and day",
 ];
 
 /// What classifiers look at.
@@ -113,6 +117,7 @@ impl Shape {
         let waves = scratch.waves.powers(&day);
         let smooth = smoothed(counts);
         let typical = typical_noise(counts);
+        let around = day.around(counts, &smooth, typical);
         let values = vec![
             correlation.at(1),
             correlation.at(2),
@@ -135,6 +140,10 @@ impl Shape {
             difference_of_days(counts),
             day.edges(waves),
             rising(&smooth),
+            ratio((2.0 * waves[0]).sqrt(), day.mean()),
+            spread_out(ratio(typical, day.mean()).sqrt()),
+            spread_out(around.scatter),
+            around.unexplained,
         ];
         Some(Shape {
             dispersion: dispersion(counts),
@@ -164,11 +173,16 @@ impl Shape {
 
     /// A value by its attribute's name; 0 for a name there is not.
     pub fn value(&self, name: &str) -> f64 {
-        let at = NAMES.iter().position(|known| *known == name);
-        at.and_then(|at| self.values.get(at))
+        place(name)
+            .and_then(|at| self.values.get(at))
             .copied()
             .unwrap_or(0.0)
     }
+}
+
+/// Where a value stands.
+pub(super) fn place(name: &str) -> Option<usize> {
+    NAMES.iter().position(|known| *known == name)
 }
 
 fn decay_place(decay: Decay) -> f64 {
@@ -241,6 +255,50 @@ impl DayProfile {
         let least = (0..DAY).map(sum).fold(f64::INFINITY, f64::min);
         let mean = self.0.iter().sum::<f64>() / 4.0;
         ratio(least, mean)
+    }
+}
+
+/// How a series lies around its mean day, where each day has a volume of its own.
+struct Around {
+    /// Typical squared distance in units of chance: 1 for requests that know nothing of each other and keep to the hours exactly. People
+    /// are never the same from day to day; a timetable is.
+    scatter: f64,
+    /// Share of the slow variation that hour and day do not explain: 0 for a rhythm, 1 for a level that wanders.
+    unexplained: f64,
+}
+
+impl DayProfile {
+    fn around(&self, counts: &[f64], smooth: &[f64], typical: f64) -> Around {
+        let mut fitted = Vec::with_capacity(counts.len());
+        for day in counts.chunks(DAY) {
+            let usual: f64 = self.0.iter().take(day.len()).sum();
+            let volume = ratio(day.iter().sum(), usual);
+            fitted.extend(self.0.iter().take(day.len()).map(|mean| volume * mean));
+        }
+        let (points, days) = (
+            counts.len() as f64,
+            (counts.len() as f64 / DAY as f64).max(1.0),
+        );
+        // The mean day was taken from the same counts: of two days it lies halfway between them.
+        let freedom = 1.0 / (1.0 - 1.0 / days).max(0.3);
+        let mut squares: Vec<f64> = counts
+            .iter()
+            .zip(&fitted)
+            .filter(|(_, fitted)| **fitted >= 2.0)
+            .map(|(count, fitted)| freedom * (count - fitted).powi(2) / fitted)
+            .collect();
+        let noise = typical * self.mean() * points / 3.0;
+        let (mut left, mut explained) = (-noise / freedom, -noise / days);
+        for (level, three) in smooth.iter().zip(fitted.windows(3)) {
+            let fitted = three.iter().sum::<f64>() / 3.0;
+            left += (level - fitted).powi(2);
+            explained += (fitted - self.mean()).powi(2);
+        }
+        let left = left.max(0.0);
+        Around {
+            scatter: ratio(quantile(&mut squares, 0.5), 0.455),
+            unexplained: ratio(left, left + explained.max(0.0)),
+        }
     }
 }
 

@@ -92,7 +92,19 @@ fn h077_forged_models_are_refused() {
     let text = model().to_json().unwrap();
     assert!(Model::parse(&forged(&text, |_| {})).is_ok());
     type Change = fn(&mut Value);
-    let changes: [(&str, Change); 12] = [
+    let changes: [(&str, Change); 16] = [
+        ("a tree without answers", |model| {
+            model["shape"]["trees"][0]["steps"] = Value::Array(Vec::new())
+        }),
+        ("no reach", |model| {
+            model["shape"]["novelty"]["reach"] = 0.into()
+        }),
+        ("a reference cut short", |model| {
+            model["shape"]["novelty"]["references"][0] = Value::Array(Vec::new())
+        }),
+        ("a negative spread", |model| {
+            model["shape"]["novelty"]["scales"][0][1] = (-1).into()
+        }),
         ("no vectors", |model| {
             model["shape"]["svm"]["vectors"] = Value::Array(Vec::new())
         }),
@@ -120,10 +132,10 @@ fn h077_forged_models_are_refused() {
             model["shape"]["worth"]["offset"] = 1e9.into()
         }),
         ("a tree that asks for what there is not", |model| {
-            model["shape"]["trees"][0]["first"][0] = 99.into()
+            model["shape"]["trees"][0]["splits"][0][0] = 99.into()
         }),
         ("a tree that decides alone", |model| {
-            model["shape"]["trees"][0]["steps"][0][0] = 1e9.into()
+            model["shape"]["trees"][0]["steps"][0] = 1e9.into()
         }),
         ("a k that joins everybody", |model| {
             model["campaign_k"] = (-1.0).into()

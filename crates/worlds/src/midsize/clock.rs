@@ -23,10 +23,6 @@ pub(super) enum Rhythm {
     Leisure,
     /// Office hours.
     Work,
-    /// While the owners of the site sleep.
-    Night,
-    /// Always the same.
-    Flat,
 }
 
 impl Rhythm {
@@ -39,10 +35,6 @@ impl Rhythm {
             Rhythm::Work => [
                 0, 0, 0, 0, 0, 1, 4, 20, 60, 72, 66, 60, 40, 52, 60, 58, 48, 26, 10, 4, 3, 2, 1, 0,
             ],
-            Rhythm::Night => [
-                60, 70, 72, 70, 60, 40, 16, 6, 3, 2, 2, 2, 2, 2, 2, 2, 3, 3, 4, 6, 8, 14, 26, 44,
-            ],
-            Rhythm::Flat => [1; 24],
         };
         tenths.map(f64::from)
     }
