@@ -200,7 +200,7 @@ pub struct Weights {
 /// * A source that is as busy at night as by day may be a gateway of phones: 2.5 to 1.
 /// * Counts steadier than chance allows are a clock's: 6 to 1.
 /// * A browser that drops every session is rare where a site hands them out: 10 to 1.
-const SHIPPED: [(&str, f64, f64); 17] = [
+const SHIPPED: [(&str, f64, f64); 15] = [
     ("agents_of_one_page", 12.0, 0.0),
     // An address proves or disproves a name.
     ("claimed_operator", 40.0, 0.0),
@@ -208,8 +208,6 @@ const SHIPPED: [(&str, f64, f64); 17] = [
     // Decides by itself; a name on no list weighs by its requests.
     ("declared_robot", 30.0, 0.0),
     ("fetched_robots_txt", 12.0, 0.0),
-    ("high_error_rate", 8.0, 0.0),
-    ("high_page_rate", 4.0, 0.0),
     ("ignored_cookies", 10.0, -6.0),
     ("ignored_robots_txt", 10.0, 0.0),
     ("indiscriminate_download", 10.0, 0.0),
@@ -255,8 +253,10 @@ const ACTS: [&str; 6] = [
     "posted_blindly",
     "probed_weak_spots",
 ];
-/// What cheap signs are worth at most beside such an act.
+/// What cheap signs are worth at most beside such an act, and from a browser with more pages a day than anybody reads.
 const CHEAP_AGAINST_ACTS: f64 = -2.0;
+/// Pages of one browser on a day on which it comes, beyond which nobody reads them.
+const BROWSER_PAGES_MAX: f64 = 500.0;
 /// Decibans of [`followed_links`](crate::detectors) from which links explain the order of pages.
 const FOLLOWS: f64 = -5.0;
 /// Decibans from which an act is one.
@@ -382,7 +382,12 @@ fn weigh(
     }
     weigh_shape_once(&mut evidence, &mut families);
     explain_by_links(&mut evidence, &mut families);
-    weigh_cheap_signs(&mut evidence, &mut families);
+    let is_reader = pages_of_a_browser(profile) <= BROWSER_PAGES_MAX;
+    let cheap_max = match is_reader && !evidence.iter().any(is_act) {
+        true => CHEAP_MAX,
+        false => CHEAP_AGAINST_ACTS,
+    };
+    weigh_cheap_signs(&mut evidence, &mut families, cheap_max);
     if !by_rhythm && families[Family::Shape as usize] < 0.0 {
         families[Family::Shape as usize] = 0.0;
         let shape = evidence.iter_mut();
@@ -518,14 +523,22 @@ fn explain_by_links(evidence: &mut [Evidence], families: &mut [f64]) {
     }
 }
 
+fn is_act(item: &Evidence) -> bool {
+    item.weight >= ACT_MIN && ACTS.contains(&item.detector)
+}
+
+/// Pages that each browser of a source fetches on a day on which it comes; none where agents are not logged.
+fn pages_of_a_browser(profile: &Profile) -> f64 {
+    let agents = profile.agents.count() as f64;
+    if agents == 0.0 {
+        return 0.0;
+    }
+    f64::from(profile.pages) / agents / f64::from(profile.bins.busy_days().max(1))
+}
+
 /// Bounds what signs of people are worth that a program can copy for little.
-fn weigh_cheap_signs(evidence: &mut [Evidence], families: &mut [f64]) {
+fn weigh_cheap_signs(evidence: &mut [Evidence], families: &mut [f64], most: f64) {
     let is_cheap = |item: &Evidence| item.weight < 0.0 && CHEAP.contains(&item.detector);
-    let is_act = |item: &Evidence| item.weight >= ACT_MIN && ACTS.contains(&item.detector);
-    let most = match evidence.iter().any(is_act) {
-        true => CHEAP_AGAINST_ACTS,
-        false => CHEAP_MAX,
-    };
     let cheap = evidence.iter().filter(|item| is_cheap(item));
     let sum: f64 = cheap.map(|item| item.weight).sum();
     if sum < most {

@@ -5,7 +5,8 @@
 //! that picks a name at random for every request gives itself away there, even behind forged referrers.
 //!
 //! # When it is wrong
-//! Behind a shared address two people may look at the same page at the same time; that mixes a few requests, not most.
+//! Behind a shared address two people may look at the same page at the same time; that mixes a few requests, not most. A phone fetches
+//! a preview of a page under one name and shows it under another: two names are not enough.
 
 use super::Detector;
 use super::Family;
@@ -31,6 +32,8 @@ settings! {
         others_min: u32 = 4,
         /// Share of them among all parts and links from which it points to a crawler.
         share_min: f64 = 0.3,
+        /// Stay silent below this many user agents.
+        agents_min: u32 = 3,
     }
 }
 
@@ -42,7 +45,8 @@ impl Detector for AgentsOfOnePage {
         let all = profile.assets_of_pages + profile.referrers_link;
         let others = profile.oddities().other_agent;
         let share = f64::from(others) / f64::from(all.max(1));
-        if others < self.others_min || share < self.share_min {
+        let agents = profile.agents.count() as u32;
+        if others < self.others_min || share < self.share_min || agents < self.agents_min {
             return Outcome::Clear(share);
         }
         let why = format!(

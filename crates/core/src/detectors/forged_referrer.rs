@@ -45,9 +45,10 @@ impl Detector for ForgedReferrer {
             return Outcome::Clear(share);
         }
         // A browser that loads the parts of its pages may be shown a page that leads to itself.
-        let decibans = match profile.assets {
-            0 => 11.0,
-            _ => 6.0,
+        let decibans = match (profile.assets, profile.images) {
+            (0, _) => 11.0,
+            (_, 0) => 6.0,
+            _ => 1.0,
         };
         Outcome::learned(
             decibans,

@@ -17,7 +17,6 @@ use crate::evidence::Context;
 use crate::evidence::Gap;
 use crate::evidence::Measure;
 use crate::evidence::Outcome;
-use crate::evidence::Toward;
 use crate::profile::Profile;
 
 pub(super) const SPEC: Spec = Spec::of::<HighErrorRate>(
@@ -58,8 +57,13 @@ impl Detector for HighErrorRate {
             percent(share),
             answered
         );
-        Outcome::finding(
-            Toward::Crawler,
+        // A browser that follows a site's broken links has done nothing.
+        let decibans = match profile.loads_whole_pages() {
+            true => 3.0,
+            false => 8.0,
+        };
+        Outcome::learned(
+            decibans,
             why,
             &[("error_share", share), ("pages", f64::from(answered))],
         )

@@ -6,7 +6,7 @@
 //!
 //! # When it is wrong
 //! A company or a mobile network sends many people from one address; on a busy site that passes any limit. So it weighs little
-//! by itself, and a large site should raise the limit.
+//! by itself, less for who loads whole pages, and much only where few browsers share so many pages.
 
 use super::Detector;
 use super::Family;
@@ -15,7 +15,6 @@ use super::settings;
 use crate::evidence::Context;
 use crate::evidence::Gap;
 use crate::evidence::Outcome;
-use crate::evidence::Toward;
 use crate::profile::Profile;
 
 pub(super) const SPEC: Spec = Spec::of::<HighPageRate>(
@@ -29,6 +28,8 @@ settings! {
     HighPageRate {
         /// Pages in the busiest half hour above which it points to a crawler.
         pages_max: u32 = 300,
+        /// Pages in the busiest half hour for each user agent above which no people explain it.
+        agent_pages_max: f64 = 120.0,
     }
 }
 
@@ -50,10 +51,18 @@ impl Detector for HighPageRate {
         if pages <= f64::from(self.pages_max) {
             return Outcome::Clear(pages);
         }
-        Outcome::finding(
-            Toward::Crawler,
+        let agents = profile.agents.count();
+        let each = pages / agents.max(1) as f64;
+        let is_alone = agents > 0 && each > self.agent_pages_max;
+        let decibans = match (is_alone, profile.loads_whole_pages()) {
+            (true, _) => 12.0,
+            (false, false) => 4.0,
+            (false, true) => 1.0,
+        };
+        Outcome::learned(
+            decibans,
             format!("about {pages:.0} pages in its busiest half hour"),
-            &[("pages_in_half_hour", pages)],
+            &[("pages_in_half_hour", pages), ("for_each_agent", each)],
         )
     }
 }

@@ -46,9 +46,9 @@ const DECIBANS_MAX: f64 = 9.0;
 /// ...which hardly anybody does for this many pages, so that they decide alone.
 const EXPECTED_MANY: f64 = 15.0;
 const DECIBANS_MANY: f64 = 12.0;
-/// What style sheets and scripts without a single image are worth, where this many pages would have come with images.
-const IMAGES_EXPECTED: f64 = 10.0;
-const DECIBANS_IMAGES: f64 = 4.0;
+/// What style sheets and scripts without a single image are worth, where so many pages or more would have come with images. Some
+/// people block images; few do so for hundreds of pages.
+const IMAGES: [(f64, f64); 3] = [(200.0, 10.0), (50.0, 7.0), (10.0, 4.0)];
 /// What coming again for days is worth, whatever the pages: no cache lasts that long.
 const DECIBANS_DAYS: f64 = 5.0;
 
@@ -67,9 +67,10 @@ impl Detector for SkippedPageParts {
         let parts = f64::from(profile.assets) / f64::from(profile.shown.max(1));
         let (expected, images) = context.site.expected_parts(profile);
         if profile.shown > 0 && parts > self.parts_max {
-            return match profile.images == 0 && images >= IMAGES_EXPECTED {
-                true => without_images(profile, images),
-                false => Outcome::Clear(parts),
+            let weighs = IMAGES.iter().find(|(from, _)| images >= *from);
+            return match weighs.filter(|_| profile.images == 0) {
+                Some((_, decibans)) => without_images(profile, images, *decibans),
+                None => Outcome::Clear(parts),
             };
         }
         let expected = expected.min(f64::from(profile.shown));
@@ -115,9 +116,9 @@ impl Detector for SkippedPageParts {
     }
 }
 
-fn without_images(profile: &Profile, expected: f64) -> Outcome {
+fn without_images(profile: &Profile, expected: f64, decibans: f64) -> Outcome {
     Outcome::learned(
-        DECIBANS_IMAGES,
+        decibans,
         format!(
             "it loaded {} style sheets and scripts but no image; a browser would have with about {expected:.0} of its pages, as others did",
             profile.assets

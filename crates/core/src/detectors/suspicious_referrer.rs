@@ -129,6 +129,8 @@ fn shares(profile: &Profile) -> (f64, f64) {
 /// What empty referrers are worth: little for who loads whole pages, pictures included. Links in apps, in mail and among bookmarks
 /// come without a referrer.
 fn weight(profile: &Profile) -> f64 {
-    let is_whole = profile.images > 0 && profile.assets_of_pages >= profile.pages;
-    if is_whole { 1.0 } else { 8.0 }
+    match profile.loads_whole_pages() && profile.assets_of_pages > 0 {
+        true => 1.0,
+        false => 8.0,
+    }
 }

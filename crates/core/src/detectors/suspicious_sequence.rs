@@ -66,7 +66,7 @@ impl Detector for SuspiciousSequence {
                 pairs.all
             );
             return Outcome::learned(
-                weight(profile),
+                weight(profile, pairs),
                 why,
                 &[
                     ("ascending_share", share(pairs)),
@@ -105,16 +105,30 @@ impl SuspiciousSequence {
 
 /// Pages of half an hour up to which somebody may have read them.
 const PAGES_READ: u32 = 15;
+/// Steps in order from which nobody reads them all, and from which several people cannot have taken them by chance.
+const STEPS_MANY: u32 = 500;
+const STEPS_SHARED: u32 = 50;
+/// Share of ascending steps from which a list was worked through without exception.
+const ALWAYS: f64 = 0.95;
 
-/// What order is worth: little for who reads as a browser does.
-fn weight(profile: &Profile) -> f64 {
+/// What order is worth: little for who reads as a browser does. Several browsers behind one address do not keep one order between
+/// them, so that order under several agents is a program's; and so are hundreds of steps without exception.
+fn weight(profile: &Profile, pairs: Pairs) -> f64 {
+    let always = share(pairs) >= ALWAYS;
+    if always && profile.agents.count() >= 3 && pairs.all >= STEPS_SHARED {
+        return 14.0;
+    }
+    if always && pairs.all >= STEPS_MANY {
+        return 12.0;
+    }
     let follows = profile.referrers_link * 2 > profile.referrers;
     let loads = profile.assets * 3 >= profile.pages;
     // Half an hour of reading has room for few pages.
     let reads = profile.pages < PAGES_READ * profile.bins.busy().max(1);
-    match follows || loads || reads {
-        true => 4.0,
-        false => 9.0,
+    match (follows || loads, reads) {
+        (true, _) if !always => 1.0,
+        (true, _) | (_, true) => 4.0,
+        (false, false) => 9.0,
     }
 }
 

@@ -466,6 +466,11 @@ impl Profile {
         seldom.map_or_else(Oddities::default, |seldom| seldom.oddities)
     }
 
+    /// True for who loads pages as a browser shows them: with about a part for each, pictures among them.
+    pub fn loads_whole_pages(&self) -> bool {
+        self.images > 0 && self.assets >= self.shown.max(1)
+    }
+
     /// Session ids, where the log has them.
     pub fn sessions(&self) -> Option<&Sessions> {
         self.seldom.as_ref().map(|seldom| &seldom.sessions)

@@ -457,8 +457,12 @@ impl Lens {
                 record.referrer_host = self.hash(host) as u16;
                 // Browsers name a page with its path. A request that refers to itself follows no link; a form is often sent to its
                 // own page.
-                if rest.is_empty() || (rest == request.target && !record.has(flag::POST)) {
-                    record.flags |= flag::REFERRER_ODD;
+                let is_itself = rest == request.target && !record.has(flag::POST);
+                if rest.is_empty() || is_itself {
+                    // Another site's start page has the same path as one's own.
+                    if rest != b"/" {
+                        record.flags |= flag::REFERRER_ODD;
+                    }
                 } else if rest != b"/robots.txt" {
                     record.flags |= flag::REFERRER_LINK;
                     record.from = self.hash(rest) as u16;
