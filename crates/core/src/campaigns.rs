@@ -22,6 +22,7 @@ use rayon::prelude::*;
 
 use crate::evidence::Context;
 use crate::evidence::Membership;
+use crate::evidence::Toward;
 use crate::knowledge::AutonomousSystem;
 use crate::knowledge::Knowledge;
 use crate::profile::AgentIndex;
@@ -36,6 +37,7 @@ use crate::table::Table;
 use crate::table::Window;
 use crate::text::printable;
 use crate::verdict::Class;
+use crate::verdict::Evidence;
 use crate::verdict::Together;
 use crate::verdict::Verdict;
 use crate::verdict::judge_group;
@@ -69,6 +71,10 @@ const NOT_HABITS: [&str; 5] = [
 pub enum How {
     /// Its sources come at the same times.
     Times,
+    /// They send passwords to one log-in form, and do hardly anything else.
+    Login,
+    /// They send one form, and do hardly anything else.
+    Form,
     /// They share a user agent.
     Agent,
     /// They share a user agent that people use, too, and neither follow links nor load what belongs to a page.
@@ -88,6 +94,8 @@ impl How {
     pub fn name(self) -> &'static str {
         match self {
             How::Times => "times",
+            How::Login => "login",
+            How::Form => "form",
             How::Agent => "agent",
             How::Habit => "habit",
             How::Session => "session",
@@ -307,7 +315,9 @@ impl Finder<'_> {
         for later in 1..prints.len() {
             let is_one = |earlier: &usize| {
                 let (a, b) = (&found.all[*earlier], &found.all[later]);
-                if a.window != b.window || a.how == How::Times || b.how == How::Times {
+                // What tells these has nothing to do with agents.
+                let alone = [How::Times, How::Login, How::Form];
+                if a.window != b.window || alone.contains(&a.how) || alone.contains(&b.how) {
                     return false;
                 }
                 let likeness = prints[*earlier].likeness(&prints[later]);
@@ -545,6 +555,7 @@ impl Finder<'_> {
         let together = Together {
             evidence: match key.how {
                 How::Times => Vec::new(),
+                How::Login | How::Form => vec![attack(key.how, group)],
                 _ => group.pool.sums.evidence(everybody),
             },
             by_rhythm: key.how == How::Times,
@@ -566,8 +577,9 @@ impl Finder<'_> {
             counted.map(|item| item.weight).sum()
         };
         match how {
-            // Times that others do not share are enough to look; the verdict says what they are.
-            How::Times => true,
+            // Times that others do not share are enough to look; the verdict says what they are. A form that many come for and
+            // nothing else is an attack.
+            How::Times | How::Login | How::Form => true,
             How::Agent | How::Session | How::Network | How::System => {
                 verdict.decibans >= self.options().decibans_min
                     && sum(&|name| TOGETHER.contains(&name)) > 0.0
@@ -601,6 +613,10 @@ impl Finder<'_> {
         let agent = agent.map_or_else(|| "(unknown)".to_owned(), printable);
         match key.how {
             How::Times => "come at the same times".to_owned(),
+            How::Login => {
+                "send passwords to one log-in form and do hardly anything else".to_owned()
+            }
+            How::Form => "send one form and do hardly anything else".to_owned(),
             How::Agent => format!("share the agent '{agent}'"),
             How::Habit => format!(
                 "use the agent '{agent}' without following links or loading what belongs to pages"
@@ -632,6 +648,41 @@ impl Finder<'_> {
         }
     }
 }
+
+/// What a form that many sources came for says of them.
+fn attack(how: How, group: &Group) -> Evidence {
+    let odd = group.pool.profile.oddities();
+    let sources = group.members.len();
+    let (detector, why, sent) = match how {
+        How::Login => (
+            "spread_login",
+            format!(
+                "{sources} sources sent {} passwords to one log-in form, loaded nothing that belongs to its page and asked for hardly anything else",
+                odd.logins
+            ),
+            odd.logins,
+        ),
+        _ => (
+            "spread_form",
+            format!(
+                "{sources} sources sent one form {} times, loaded nothing that belongs to its page and asked for hardly anything else",
+                odd.posts
+            ),
+            odd.posts,
+        ),
+    };
+    Evidence {
+        detector,
+        toward: Toward::Crawler,
+        weight: ATTACK_DECIBANS,
+        why,
+        values: vec![("sources", sources as f64), ("sent", f64::from(sent))],
+    }
+}
+
+/// What it is worth that ten sources or more come for one form and for nothing else. One person may do so, with a form that was open
+/// from the day before.
+const ATTACK_DECIBANS: f64 = 18.0;
 
 /// The strongest reason why a group crawls.
 fn reason(verdict: &Verdict) -> String {

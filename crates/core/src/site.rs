@@ -47,10 +47,26 @@ impl Folder {
         if share < CUSTOM_MIN { 0.0 } else { share }
     }
 
+    /// Share of views that come with parts, first ones included.
+    fn part_share(&self) -> f64 {
+        f64::from(self.with_parts) / (f64::from(self.views.max(self.with_parts)) + 0.5)
+    }
+
     /// Share of views that come with pictures.
     fn image_share(&self) -> f64 {
         f64::from(self.with_images) / (f64::from(self.views.max(self.with_images)) + 0.5)
     }
+}
+
+/// How many of a source's pages would have come with parts, if it did as other visitors do who load parts at all.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Expected {
+    /// Pages with parts, beside the first of each folder, which a cache from earlier visits may explain.
+    pub parts: f64,
+    /// Pages with pictures.
+    pub images: f64,
+    /// First pages of folders with parts: no cache explains them for long.
+    pub first: f64,
 }
 
 /// How many sources of a site do what browsers do: each counts the same, so that one heavy crawler does not set the rule.
@@ -310,33 +326,34 @@ impl Site {
         let Customs {
             readers, loaders, ..
         } = self.customs;
-        loaders >= LOADERS_MIN && loaders * 5 >= readers
+        // Where crawlers are most of all visitors, people are still enough to show what pages have.
+        loaders >= LOADERS_MIN && loaders * 20 >= readers
     }
 
-    /// How many of a source's pages a browser would have loaded with parts, and with pictures, if it did as other visitors do who load
-    /// parts at all. A cache from earlier visits explains the first page of each folder, and what its pages have in common explains as
-    /// much as it does for others: of chapter after chapter hardly one brings anything new.
-    pub fn expected_parts(&self, profile: &Profile) -> (f64, f64) {
+    /// How many of a source's pages a browser would have loaded with parts. What its pages have in common is in the cache for it as it is
+    /// for others: of chapter after chapter hardly one brings anything new.
+    pub fn expected_parts(&self, profile: &Profile) -> Expected {
         let Some(folders) = &self.folders else {
-            return (0.0, 0.0);
+            return Expected::default();
         };
         let Some(few) = profile.distinct_pages.few() else {
             return self.expected_of_many(profile, folders);
         };
         let mut seen = [0_u64; FOLDERS / 64];
-        let (mut parts, mut images) = (0.0, 0.0);
+        let mut expected = Expected::default();
         for at in few.iter().map(|page| folder(*page)) {
-            if seen[at / 64] >> (at % 64) & 1 == 1 {
-                parts += folders[at].later_share();
+            match seen[at / 64] >> (at % 64) & 1 == 1 {
+                true => expected.parts += folders[at].later_share(),
+                false => expected.first += folders[at].part_share(),
             }
             seen[at / 64] |= 1 << (at % 64);
-            images += folders[at].image_share();
+            expected.images += folders[at].image_share();
         }
-        (parts, images)
+        expected
     }
 
     /// Of many pages only the number is known: those of the folder in which it goes from page to page, or those of all.
-    fn expected_of_many(&self, profile: &Profile, folders: &[Folder; FOLDERS]) -> (f64, f64) {
+    fn expected_of_many(&self, profile: &Profile, folders: &[Folder; FOLDERS]) -> Expected {
         let steps = profile.named_pairs.all + profile.numbered_pairs.all;
         let stays = steps * 2 >= profile.pages;
         let like = match profile.last_folder().filter(|_| stays) {
@@ -347,7 +364,11 @@ impl Site {
             }),
         };
         let pages = profile.distinct_pages.count() as f64;
-        (like.later_share() * pages, like.image_share() * pages)
+        Expected {
+            parts: like.later_share() * pages,
+            images: like.image_share() * pages,
+            first: like.part_share(),
+        }
     }
 
     /// Whether any request's version of HTTP was logged.

@@ -211,7 +211,7 @@ const SHIPPED: [(&str, f64, f64); 15] = [
     ("ignored_cookies", 10.0, -6.0),
     ("ignored_robots_txt", 10.0, 0.0),
     ("indiscriminate_download", 10.0, 0.0),
-    ("low_page_revisit", 3.0, -3.0),
+    ("low_page_revisit", 2.0, -3.0),
     ("low_parameter_usage", 2.0, -2.0),
     ("no_daily_rhythm", 4.0, 0.0),
     ("old_protocol", 8.0, 0.0),
@@ -507,14 +507,17 @@ fn weigh_shape_once(evidence: &mut [Evidence], families: &mut [f64]) {
 /// Who reads a long text by its links goes upwards, never comes back and uses no parameters: nothing of that is a sign then.
 fn explain_by_links(evidence: &mut [Evidence], families: &mut [f64]) {
     let reads = |item: &Evidence| item.detector == "followed_links" && item.weight <= FOLLOWS;
-    if !evidence.iter().any(reads) {
-        return;
-    }
-    let explained = [
-        "low_page_revisit",
-        "low_parameter_usage",
-        "suspicious_sequence",
-    ];
+    let in_order = |item: &Evidence| item.detector == "suspicious_sequence";
+    let explained: &[&str] = match evidence.iter().any(reads) {
+        true => &[
+            "low_page_revisit",
+            "low_parameter_usage",
+            "suspicious_sequence",
+        ],
+        // Pages in order are not seen twice.
+        false if evidence.iter().any(in_order) => &["low_page_revisit", "low_parameter_usage"],
+        false => return,
+    };
     let is_explained =
         |item: &&mut Evidence| item.weight > 0.0 && explained.contains(&item.detector);
     for item in evidence.iter_mut().filter(is_explained) {

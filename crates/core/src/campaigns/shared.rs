@@ -43,7 +43,7 @@ impl Key {
         match self.how {
             How::Agent | How::Habit => Some(self.value as u32),
             How::Cookie => Some((self.value >> 8) as u32),
-            How::Times | How::Session | How::Network | How::System => None,
+            How::Times | How::Login | How::Form | How::Session | How::Network | How::System => None,
         }
     }
 
@@ -107,7 +107,7 @@ pub(super) fn keys(
 ) -> Keys {
     let key = |how: How, value: u64| Key { window, how, value };
     if !is_nameless_reader(profile) {
-        return Keys::new();
+        return attack(window, profile).into_iter().collect();
     }
     // To send no agent is nothing that is shared.
     let has_agent = profile.oddities().agents_empty * 2 < profile.agents_logged;
@@ -125,7 +125,34 @@ pub(super) fn keys(
     ];
     let mut keys: Keys = shared.into_iter().flatten().collect();
     keys.extend(cookie_keys(window, agent, profile));
+    keys.extend(attack(window, profile));
     keys
+}
+
+/// Passwords of a source from which it may guess them, together with others.
+const LOGINS_MIN: u32 = 3;
+/// Different pages up to which a source has come for the form alone.
+const FORM_PAGES_MAX: u64 = 1;
+
+/// The form that a source came for, and for nothing else: it loads no part of a page and hardly asks for another.
+fn attack(window: Window, profile: &Profile) -> Option<Key> {
+    let odd = profile.oddities();
+    let came_for = |posts: u32| {
+        profile.declared == 0
+            && profile.assets == 0
+            && profile.distinct_pages.count() <= FORM_PAGES_MAX
+            && posts * 3 >= profile.requests
+    };
+    let (how, form) = match odd.logins >= LOGINS_MIN {
+        true if came_for(odd.logins) => (How::Login, odd.login),
+        false if odd.posts > odd.logins && came_for(odd.posts) => (How::Form, odd.form),
+        _ => return None,
+    };
+    Some(Key {
+        window,
+        how,
+        value: u64::from(form),
+    })
 }
 
 /// What a source shares by its session cookies: the very sessions, or how soon it drops them.

@@ -35,13 +35,13 @@ settings! {
         /// ...if it also fetched this many style sheets, scripts or images...
         assets_min: u32 = 1,
         /// ...or, with everything in its cache, if this share of its pages names the page fetched just before...
-        chain_from: f64 = 0.6,
+        chain_from: f64 = 0.4,
         /// ...at no more than this many pages in half an hour...
         pages_read: u32 = 40,
         /// ...and no more than this many of its pages would have come with parts.
         parts_expected: f64 = 2.0,
         /// Pages that others would have loaded with pictures from which it counts that it loaded none.
-        images_expected: f64 = 0.8,
+        images_expected: f64 = 0.5,
     }
 }
 
@@ -89,7 +89,7 @@ impl FollowedLinks {
     /// True for who reads one page after the other, of which no browser would load anything new.
     fn reads(&self, profile: &Profile, context: &Context<'_>, chain: f64) -> bool {
         let slowly = profile.pages <= self.pages_read * profile.bins.busy().max(1);
-        let (parts, _) = context.site.expected_parts(profile);
-        chain >= self.chain_from && slowly && parts <= self.parts_expected
+        let expected = context.site.expected_parts(profile);
+        chain >= self.chain_from && slowly && expected.parts <= self.parts_expected
     }
 }

@@ -37,7 +37,7 @@ settings! {
         /// ...with this many pictures among them.
         cached_images: u32 = 1,
         /// Pages that others would have loaded with pictures from which their absence counts.
-        images_expected: f64 = 0.8,
+        images_expected: f64 = 0.5,
     }
 }
 
@@ -100,7 +100,12 @@ impl Detector for LoadedPageParts {
     }
 }
 
-/// True for who loads parts, but none of the pictures that others load with its pages.
-pub(super) fn lacks_images(profile: &Profile, context: &Context<'_>, expected: f64) -> bool {
-    profile.images == 0 && context.site.expected_parts(profile).1 >= expected
+/// True for who loads parts, but none of the pictures that others load with a good part of the same pages.
+pub(super) fn lacks_images(profile: &Profile, context: &Context<'_>, expected_min: f64) -> bool {
+    const PAGES_SHARE: f64 = 0.2;
+    if profile.images > 0 {
+        return false;
+    }
+    let expected = context.site.expected_parts(profile).images;
+    expected >= expected_min && expected >= PAGES_SHARE * profile.distinct_pages.count() as f64
 }

@@ -17,6 +17,7 @@ use crate::evidence::Context;
 use crate::evidence::Gap;
 use crate::evidence::Outcome;
 use crate::profile::Profile;
+use crate::site::Expected;
 
 pub(super) const SPEC: Spec = Spec::of::<SkippedPageParts>(
     "skipped_page_parts",
@@ -29,10 +30,10 @@ settings! {
     SkippedPageParts {
         /// Stay silent where fewer of its pages than this would have come with parts...
         expected_min: f64 = 2.0,
-        /// ...unless it came again for at least this many days without loading any part...
-        days_min: u32 = 7,
-        /// ...of at least this many pages in all.
+        /// ...unless it was sent this many pages, the same ones again and again among them...
         shown_min: u32 = 5,
+        /// ...which weighs more if that went on for this many days.
+        days_min: u32 = 3,
         /// Share of parts for each page up to which it counts as loading none.
         parts_max: f64 = 0.02,
     }
@@ -49,8 +50,13 @@ const DECIBANS_MANY: f64 = 12.0;
 /// What style sheets and scripts without a single image are worth, where so many pages or more would have come with images. Some
 /// people block images; few do so for hundreds of pages.
 const IMAGES: [(f64, f64); 3] = [(200.0, 10.0), (50.0, 7.0), (10.0, 4.0)];
-/// What coming again for days is worth, whatever the pages: no cache lasts that long.
-const DECIBANS_DAYS: f64 = 5.0;
+/// What coming again for days is worth, whatever the pages: hardly a cache lasts that long. It takes this share of a folder's views with
+/// parts.
+const DECIBANS_DAYS: f64 = 6.0;
+const FIRST_MIN: f64 = 0.3;
+/// What several pages without a part are worth at once, where most views come with parts: a warm cache explains it, too.
+const DECIBANS_SOME: f64 = 3.0;
+const FIRST_USUAL: f64 = 0.5;
 
 /// Browsers that show text alone.
 const TEXT_BROWSERS: [&[u8]; 6] = [
@@ -65,7 +71,11 @@ const TEXT_BROWSERS: [&[u8]; 6] = [
 impl Detector for SkippedPageParts {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
         let parts = f64::from(profile.assets) / f64::from(profile.shown.max(1));
-        let (expected, images) = context.site.expected_parts(profile);
+        let Expected {
+            parts: expected,
+            images,
+            first,
+        } = context.site.expected_parts(profile);
         if profile.shown > 0 && parts > self.parts_max {
             let weighs = IMAGES.iter().find(|(from, _)| images >= *from);
             return match weighs.filter(|_| profile.images == 0) {
@@ -75,8 +85,15 @@ impl Detector for SkippedPageParts {
         }
         let expected = expected.min(f64::from(profile.shown));
         let days = (profile.last_seen - profile.first_seen) / 86_400;
-        let came_again = days >= self.days_min && profile.shown >= self.shown_min;
-        if expected < self.expected_min && !(came_again && expected > 0.0) {
+        let is_some = profile.shown >= self.shown_min;
+        // Who goes from page to page by links may have everything in the cache.
+        let reads = profile.chain * 5 >= profile.referrers * 2 && profile.chain > 0;
+        let least = match is_some && !reads && first >= FIRST_MIN {
+            true if days >= self.days_min => DECIBANS_DAYS,
+            true if first >= FIRST_USUAL => DECIBANS_SOME,
+            _ => 0.0,
+        };
+        if expected < self.expected_min && least == 0.0 {
             return Outcome::Abstain(Gap::NotKnown(
                 "too few of its pages would have come with parts",
             ));
@@ -93,17 +110,13 @@ impl Detector for SkippedPageParts {
             0 => "no".to_owned(),
             some => format!("only {some}"),
         };
-        let (pages, with) = (profile.distinct_pages.count(), expected.round());
+        let (pages, with) = (profile.distinct_pages.count(), expected.max(first).ceil());
         let decibans = match expected >= EXPECTED_MANY {
             true => DECIBANS_MANY,
             false => (DECIBANS_EACH * expected).min(DECIBANS_MAX),
         };
         Outcome::learned(
-            if came_again {
-                decibans.max(DECIBANS_DAYS)
-            } else {
-                decibans
-            },
+            decibans.max(least),
             format!(
                 "it loaded {loaded} style sheet, script or image with its {pages} different pages; a browser would have with about {with} of them, as others did"
             ),

@@ -127,7 +127,8 @@ fn weight(profile: &Profile, pairs: Pairs) -> f64 {
     let reads = profile.pages < PAGES_READ * profile.bins.busy().max(1);
     match (follows || loads, reads) {
         (true, _) if !always => 1.0,
-        (true, _) | (_, true) => 4.0,
+        (true, _) => 4.0,
+        (false, true) => 1.5,
         (false, false) => 9.0,
     }
 }

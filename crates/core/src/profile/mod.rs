@@ -340,8 +340,8 @@ impl Profile {
         let Some(last) = self.trails.iter_mut().find(|trail| trail.stream == stream) else {
             return Viewing::default();
         };
-        // Without a referrer it belongs to the page before it.
-        if record.has(flag::REFERRER_LINK) && last.page as u16 != record.from {
+        // Without a referrer, or with that of a style sheet, it belongs to the page before it.
+        if record.from != 0 && last.page as u16 != record.from {
             return Viewing::default();
         }
         let viewing = Viewing {

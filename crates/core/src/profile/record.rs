@@ -465,7 +465,10 @@ impl Lens {
                     }
                 } else if rest != b"/robots.txt" {
                     record.flags |= flag::REFERRER_LINK;
-                    record.from = self.hash(rest) as u16;
+                    // What a style sheet brings belongs to the page that brought the style sheet.
+                    if !(record.has(flag::ASSET) && path(rest).ends_with(b".css")) {
+                        record.from = self.hash(rest) as u16;
+                    }
                 }
                 if request
                     .host

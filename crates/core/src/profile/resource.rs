@@ -60,12 +60,12 @@ fn of_extension(extension: &[u8]) -> Resource {
     match &*lower {
         b"html" | b"htm" | b"xhtml" | b"shtml" | b"php" | b"php3" | b"php5" | b"phtml" | b"jsp"
         | b"jspx" | b"asp" | b"aspx" | b"do" | b"cgi" | b"pl" | b"cfm" => Resource::Page,
-        b"css" | b"js" | b"mjs" | b"map" | b"woff" | b"woff2" | b"ttf" | b"eot" | b"otf"
-        // Browsers ask for the icon of a site whether its pages name one or not.
-        | b"ico" => Resource::Asset,
-        b"png" | b"jpg" | b"jpeg" | b"gif" | b"svg" | b"webp" | b"avif" | b"bmp" => {
-            Resource::Image
+        b"css" | b"js" | b"mjs" | b"map" | b"woff" | b"woff2" | b"ttf" | b"eot" | b"otf" => {
+            Resource::Asset
         }
+        b"png" | b"jpg" | b"jpeg" | b"gif" | b"svg" | b"webp" | b"avif" | b"bmp" => Resource::Image,
+        // Browsers ask for the icon of a site whether its pages have parts or not: it belongs to no page.
+        b"ico" => Resource::Other,
         // A dot inside a page's name: /release-2.0, /john.smith
         _ if lower.iter().all(u8::is_ascii_digit) => Resource::Page,
         _ => Resource::Other,
@@ -121,7 +121,7 @@ mod tests {
             ("/product/17", Page),
             ("/release-2.0", Page),
             ("/a.PNG", Image),
-            ("/favicon.ico", Asset),
+            ("/favicon.ico", Other),
             ("/static/app.3fa1.js?v=1", Asset),
             ("/robots.txt", Robots),
             ("/robots.txt/", Robots),
