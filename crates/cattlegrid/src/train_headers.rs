@@ -80,12 +80,15 @@ pub(crate) fn run(arguments: &TrainArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What a heuristic measured by one setting: where crawlers lie, and each value with whether it is a crawler's.
+type Measured = (Side, Vec<(f64, bool)>);
+
 /// What was learned for each setting of a heuristic: the threshold, and its balanced accuracy on what it was learned from.
 struct Thresholds(BTreeMap<(&'static str, &'static str), threshold::Threshold>);
 
 impl Thresholds {
     fn learn(rows: &[&Judged]) -> Thresholds {
-        let mut values: BTreeMap<(&str, &str), (Side, Vec<(f64, bool)>)> = BTreeMap::new();
+        let mut values: BTreeMap<(&str, &str), Measured> = BTreeMap::new();
         for row in rows {
             for heuristic in HEURISTICS {
                 for measure in row.measures(heuristic) {
@@ -342,17 +345,10 @@ impl Tested {
             ("learned from", known),
             ("held back, five parts in turn", &self.votes),
         ] {
-            let sides: [(&str, fn(&Confusion) -> Option<f64>); 2] = [
-                ("crawlers", Confusion::positives),
-                ("users", Confusion::negatives),
-            ];
-            for (who, rate) in sides {
-                write!(page, "  {:<42}", format!("{who}, {how}"))?;
-                for table in tables {
-                    write!(page, "{:>9.2}", 100.0 * rate(table).unwrap_or(0.0))?;
-                }
-                writeln!(page)?;
-            }
+            let crawlers = tables.iter().map(Confusion::positives);
+            rates(page, &format!("crawlers, {how}"), crawlers)?;
+            let users = tables.iter().map(Confusion::negatives);
+            rates(page, &format!("users, {how}"), users)?;
         }
         Ok(())
     }
@@ -443,4 +439,16 @@ fn settings(thresholds: &Thresholds, weights: &[f64], lessons: &Lessons) -> Stri
         }
     }
     out
+}
+/// A row of shares in percent.
+fn rates(
+    page: &mut String,
+    title: &str,
+    rates: impl Iterator<Item = Option<f64>>,
+) -> std::fmt::Result {
+    write!(page, "  {title:<42}")?;
+    for rate in rates {
+        write!(page, "{:>9.2}", 100.0 * rate.unwrap_or(0.0))?;
+    }
+    writeln!(page)
 }

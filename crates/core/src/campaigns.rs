@@ -554,11 +554,11 @@ impl Finder<'_> {
         };
         let together = Together {
             evidence: match key.how {
-                How::Times => Vec::new(),
+                How::Times => vec![same_times(group)],
                 How::Login | How::Form => vec![attack(key.how, group)],
                 _ => group.pool.sums.evidence(everybody),
             },
-            by_rhythm: key.how == How::Times,
+            by_rhythm: key.how == How::Times && self.is_busy_as_a_crowd(key, group),
         };
         judge_group(
             &group.pool.profile,
@@ -567,6 +567,13 @@ impl Finder<'_> {
             &self.settings.weights,
             together,
         )
+    }
+
+    /// True where sources that come at the same times are there most of the time, as the gateways of a provider are. Single persons come
+    /// and go, but not together.
+    fn is_busy_as_a_crowd(&self, key: Key, group: &Group) -> bool {
+        let covered = self.sites[&key.window].covered().len();
+        group.pool.profile.bins.busy() as usize * 2 >= covered
     }
 
     /// Whether what was found is more than what the group was chosen by.
@@ -648,6 +655,22 @@ impl Finder<'_> {
         }
     }
 }
+
+/// Times that are nobody else's say something by themselves; people behind the addresses of one provider come at the same times, too, and
+/// then their rhythm and their pages speak for them.
+fn same_times(group: &Group) -> Evidence {
+    let sources = group.members.len();
+    Evidence {
+        detector: "same_times",
+        toward: Toward::Crawler,
+        weight: SAME_TIMES_DECIBANS,
+        why: format!("{sources} sources come at the same times, which others do not share"),
+        values: vec![("sources", sources as f64)],
+    }
+}
+
+/// What it is worth to come at the same odd times.
+const SAME_TIMES_DECIBANS: f64 = 5.0;
 
 /// What a form that many sources came for says of them.
 fn attack(how: How, group: &Group) -> Evidence {

@@ -82,6 +82,8 @@ pub struct Customs {
     pub old_protocol: u64,
     /// Sources without a user agent.
     pub agentless: u64,
+    /// Sources that named a page which led there, at least once.
+    pub referring: u64,
 }
 
 impl Customs {
@@ -93,6 +95,7 @@ impl Customs {
         self.loaders += u64::from(is_reader && profile.assets > 0);
         self.old_protocol += u64::from(odd.old_protocol * 2 > profile.requests);
         self.agentless += u64::from(odd.agents_empty * 2 > profile.requests);
+        self.referring += u64::from(profile.referrers_empty < profile.referrers);
     }
 
     fn absorb(&mut self, other: Customs) {
@@ -101,6 +104,7 @@ impl Customs {
         self.loaders += other.loaders;
         self.old_protocol += other.old_protocol;
         self.agentless += other.agentless;
+        self.referring += other.referring;
     }
 }
 
@@ -318,6 +322,15 @@ impl Site {
     /// What the site's other sources do.
     pub fn customs(&self) -> Customs {
         self.customs
+    }
+
+    /// True where some sources say which page led them to the next: where nobody does, a proxy may take the referrer away from all.
+    pub fn has_referrers(&self) -> bool {
+        const SOURCES_MIN: u64 = 20;
+        let Customs {
+            sources, referring, ..
+        } = self.customs;
+        sources < SOURCES_MIN || referring >= SOURCES_MIN || referring * 50 >= sources
     }
 
     /// True where enough sources load parts of this site's pages for their absence to say something.

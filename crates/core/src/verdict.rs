@@ -382,12 +382,7 @@ fn weigh(
     }
     weigh_shape_once(&mut evidence, &mut families);
     explain_by_links(&mut evidence, &mut families);
-    let is_reader = pages_of_a_browser(profile) <= BROWSER_PAGES_MAX;
-    let cheap_max = match is_reader && !evidence.iter().any(is_act) {
-        true => CHEAP_MAX,
-        false => CHEAP_AGAINST_ACTS,
-    };
-    weigh_cheap_signs(&mut evidence, &mut families, cheap_max);
+    weigh_cheap_signs(profile, &mut evidence, &mut families);
     if !by_rhythm && families[Family::Shape as usize] < 0.0 {
         families[Family::Shape as usize] = 0.0;
         let shape = evidence.iter_mut();
@@ -540,7 +535,12 @@ fn pages_of_a_browser(profile: &Profile) -> f64 {
 }
 
 /// Bounds what signs of people are worth that a program can copy for little.
-fn weigh_cheap_signs(evidence: &mut [Evidence], families: &mut [f64], most: f64) {
+fn weigh_cheap_signs(profile: &Profile, evidence: &mut [Evidence], families: &mut [f64]) {
+    let is_reader = pages_of_a_browser(profile) <= BROWSER_PAGES_MAX;
+    let most = match is_reader && !evidence.iter().any(is_act) {
+        true => CHEAP_MAX,
+        false => CHEAP_AGAINST_ACTS,
+    };
     let is_cheap = |item: &Evidence| item.weight < 0.0 && CHEAP.contains(&item.detector);
     let cheap = evidence.iter().filter(|item| is_cheap(item));
     let sum: f64 = cheap.map(|item| item.weight).sum();

@@ -228,44 +228,4 @@ mod tests {
         promises_hold(&other);
         assert_ne!(first, ends(&other));
     }
-
-    /// Tells what a world contains: `cargo test -p cattlegrid-worlds portal -- --ignored --nocapture`.
-    #[test]
-    #[ignore = "prints a table for people"]
-    fn contents() {
-        use std::fmt::Write;
-        let seed = std::env::var("SEED").map_or(1, |seed| seed.parse().unwrap());
-        let scene = build(seed);
-        promises_hold(&scene);
-        let mut table: BTreeMap<(Label, &str), Vec<[u32; DAYS]>> = BTreeMap::new();
-        for (party, days) in scene.parties().iter().zip(days(&scene)) {
-            table
-                .entry((party.label, party.kind))
-                .or_default()
-                .push(days);
-        }
-        let mut text = format!(
-            "seed {seed}: {} requests, start {}\n",
-            scene.hits().len(),
-            scene.start
-        );
-        for ((label, kind), sources) in table {
-            let mut peaks: Vec<u32> = sources
-                .iter()
-                .filter_map(|days| days.iter().copied().max())
-                .collect();
-            peaks.sort_unstable();
-            let total: u32 = sources.iter().flatten().sum();
-            let (low, middle, high) = (peaks[0], peaks[peaks.len() / 2], peaks[peaks.len() - 1]);
-            let label = label.name();
-            writeln!(
-                text,
-                "{label:13} {kind:20} {:5} {total:8} {low:6} {middle:6} {high:6} {:?}",
-                peaks.len(),
-                sources[0]
-            )
-            .unwrap();
-        }
-        std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes()).unwrap();
-    }
 }

@@ -54,7 +54,7 @@ fn agent(label: Label, random: &mut Random) -> &'static str {
             "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
         }
         Label::Unauthorized => "python-requests/2.32.3",
-        _ => *random.pick(&BROWSERS),
+        _ => BROWSERS[random.below(BROWSERS.len() as u64) as usize],
     }
 }
 

@@ -521,3 +521,122 @@ fn a_limit_for_one_address_is_not_applied_to_a_sum() {
     assert!(by_volume(0));
     assert!(!by_volume(60));
 }
+
+/// Everybody has one agent and sends no referrer: the log of a server behind a proxy that takes both away.
+#[test]
+fn one_agent_and_no_referrer_for_all_make_no_campaign() {
+    let mut log = Log::default();
+    log.readers();
+    let plain = log.text().lines().fold(String::new(), |mut text, line| {
+        let head = line
+            .splitn(3, " \"")
+            .take(2)
+            .collect::<Vec<_>>()
+            .join(" \"");
+        let _ = writeln!(text, "{head} \"-\" \"{COMMON}\"");
+        text
+    });
+    let (_folder, path) = file(plain.as_bytes());
+    let json = report(&["--min-requests", "1", &path]);
+    assert_eq!(campaigns(&json).len(), 0, "{:#}", json["campaigns"]);
+    let sources = json["sources"].as_array().unwrap();
+    let accused = sources.iter().filter(|source| source["class"] == "crawler");
+    assert_eq!(accused.count(), 0);
+    assert_eq!(sources.len(), 600);
+}
+
+/// Five addresses of one provider, its visitors dealt out among them: together they send more in a day than one address may.
+#[test]
+fn the_addresses_of_one_provider_are_people_whatever_they_send_together() {
+    let mut log = Log::default();
+    log.readers();
+    let mut state = 11_usize;
+    let mut next = |end: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % end
+    };
+    for half_hour in 0..SPAN / 1800 {
+        let hour = (half_hour % 48) as f64 / 2.0;
+        // Few at four in the morning, most in the evening; no two days alike.
+        let wave = 1.0 - (std::f64::consts::TAU * (hour - 4.0) / 24.0).cos();
+        let visits = (6.0 * (0.2 + wave)) as usize + next(5);
+        for _ in 0..visits {
+            let source = format!("203.0.113.{}", 10 + next(5));
+            let agent = format!(
+                "Mozilla/5.0 (Windows NT 10.0; rv:1{0}.0) Gecko/20100101 Firefox/1{0}.0",
+                10 + next(30)
+            );
+            let (start, pages) = (half_hour * 1800 + next(1700), 1 + next(6));
+            for page in 0..pages {
+                let target = format!("/story/{}", next(97) * next(7) / 6);
+                let second = start + page * (20 + next(60));
+                log.add(second, &source, &target, "https://site.example/", &agent);
+                let page = format!("https://site.example{target}");
+                for part in ["/style.css", "/photo.jpg"] {
+                    log.add(second + 1, &source, part, &page, &agent);
+                }
+            }
+        }
+    }
+    let (folder, path) = file(log.text().as_bytes());
+    // Each sends some 1,300 requests a day, all together 6,500.
+    let settings = "[detectors.traffic_shape]\nday_requests_max = 3000\nday_requests_min = 300\n";
+    let config = write(folder.path(), "settings.toml", settings.as_bytes());
+    let json = report(&["--config", &config, "--min-requests", "1", &path]);
+    let sources = json["sources"].as_array().unwrap();
+    let provider: Vec<&Value> = sources
+        .iter()
+        .filter(|source| source["source"].as_str().unwrap().starts_with("203.0.113."))
+        .collect();
+    assert_eq!(provider.len(), 5);
+    for source in provider {
+        assert_eq!(source["class"], "user", "{source:#}");
+        assert_eq!(source["campaign"], Value::Null, "{source:#}");
+    }
+}
+
+#[test]
+fn passwords_that_many_addresses_guess_are_one_campaign() {
+    let mut log = Log::default();
+    log.readers();
+    for number in 0..60 {
+        let source = format!("198.51.100.{number}");
+        for attempt in 0..4 + number % 5 {
+            let second = (number * 104_729 + attempt * 7607) % SPAN;
+            let line = log_line(
+                second,
+                &source,
+                "/wp-login.php",
+                200,
+                "-",
+                &own_agent(number),
+            );
+            log.0.push((second, line.replace("\"GET ", "\"POST ")));
+        }
+    }
+    // Somebody who has forgotten a password, and reads on.
+    let second = 5000;
+    log.reader("203.0.113.9", COMMON, 3);
+    for attempt in 0..4 {
+        let line = log_line(
+            second + attempt,
+            "203.0.113.9",
+            "/wp-login.php",
+            200,
+            "-",
+            COMMON,
+        );
+        log.0.push((second, line.replace("\"GET ", "\"POST ")));
+    }
+    let (_folder, path) = file(log.text().as_bytes());
+    let json = report(&["--min-requests", "1", &path]);
+    let [campaign] = campaigns(&json).as_slice() else {
+        panic!("one campaign expected, found {:#}", json["campaigns"]);
+    };
+    assert_eq!(campaign["how"], "login");
+    let sources = campaign["sources"].as_array().unwrap();
+    assert_eq!(sources.len(), 60);
+    assert!(!sources.contains(&Value::from("203.0.113.9")));
+}

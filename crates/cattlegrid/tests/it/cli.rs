@@ -185,7 +185,7 @@ fn wrong_settings_are_refused_with_their_line() {
 #[test]
 fn detectors_explain_themselves() {
     let list = stdout(&run(&["explain"]));
-    assert_eq!(list.lines().count(), 18);
+    assert_eq!(list.lines().count(), 28);
     for name in list
         .lines()
         .filter_map(|line| line.split_whitespace().next())
@@ -196,7 +196,7 @@ fn detectors_explain_themselves() {
             "{page}"
         );
     }
-    assert!(stderr(&run(&["explain", "nonsense"])).contains("known: campaign_member"));
+    assert!(stderr(&run(&["explain", "nonsense"])).contains("known: agents_of_one_page"));
 }
 
 #[test]
@@ -575,7 +575,7 @@ fn inspect_writes_json_by_its_schema() {
             .as_array()
             .unwrap()
             .len(),
-        18
+        28
     );
     let kept = folder.path().join("one.json");
     let output = run(&["inspect", source, &log, "--json", kept.to_str().unwrap()]);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use cattlegrid_learn::series::Scratch;
 use rayon::prelude::*;
+use smallvec::SmallVec;
 
 use super::Analysis;
 use super::lock;
@@ -34,6 +35,7 @@ use crate::report::Crowd;
 use crate::report::HostReport;
 use crate::report::Inspection;
 use crate::report::Lesson;
+use crate::report::Lines;
 use crate::report::Report;
 use crate::report::RobotReport;
 use crate::report::ShapeInspection;
@@ -63,13 +65,7 @@ pub(super) fn report(analysis: &Analysis) -> Report {
         ..Report::default()
     };
     let (agents, sample) = gather(analysis, &mut report.statuses);
-    report.lines = analysis.lines.clone();
-    report.lines.skipped.sort_by_key(|skipped| skipped.reason);
-    if analysis.settings.pseudonyms.is_some() {
-        // A line tells who sent it.
-        let lines = report.lines.skipped.iter_mut();
-        lines.for_each(|skipped| skipped.example = b"(not shown)".to_vec());
-    }
+    report.lines = lines(analysis);
     let Some(clock) = analysis.clock else {
         return report;
     };
@@ -129,6 +125,18 @@ pub(super) fn report(analysis: &Analysis) -> Report {
     }
     report.sources = sorted_sources(whole.sources);
     report
+}
+
+/// What was read and what was skipped.
+fn lines(analysis: &Analysis) -> Lines {
+    let mut lines = analysis.lines.clone();
+    lines.skipped.sort_by_key(|skipped| skipped.reason);
+    if analysis.settings.pseudonyms.is_some() {
+        // A line tells who sent it.
+        let skipped = lines.skipped.iter_mut();
+        skipped.for_each(|skipped| skipped.example = b"(not shown)".to_vec());
+    }
+    lines
 }
 
 /// What the sources of the sample are.
@@ -340,28 +348,24 @@ impl Court<'_> {
             ..Part::default()
         };
         let mut trials: Vec<Trial> = Vec::new();
-        let mut whole = Profile::default();
         let scratch = RefCell::default();
         table.for_each_source(self.clock, |source, windows| {
             trials.clear();
-            whole.clear();
             part.busy.clear();
-            for (window, profile) in windows {
-                if !self.whole_sites.is_empty() && trials.iter().all(Trial::is_open) {
-                    whole.absorb(profile, self.clock.bins as usize);
-                }
-                let start = self.clock.span(window).0;
+            let windows: SmallVec<[(Window, &Profile); 2]> = windows.collect();
+            for (window, profile) in &windows {
+                let start = self.clock.span(*window).0;
                 profile.bins.for_each(|bin, count| {
                     part.busy
                         .push((start + u32::from(bin) * BIN_SECONDS, count));
                 });
                 if self.focus == Some(source) {
                     part.inspected
-                        .push(self.inspect(source, window, profile, &scratch));
+                        .push(self.inspect(source, *window, profile, &scratch));
                 }
-                trials.push(self.judge_window(source, window, profile, &scratch));
+                trials.push(self.judge_window(source, *window, profile, &scratch));
             }
-            self.judge_whole(source, &whole, &mut trials, &scratch);
+            self.judge_whole(source, &windows, &mut trials, &scratch);
             // Of the hosts of one window, the one asked most speaks last.
             if !self.hosts.is_empty() {
                 trials.sort_by_key(|trial| (trial.window.number(), trial.totals.requests));
@@ -448,41 +452,43 @@ impl Court<'_> {
         }
     }
 
-    /// A source that sends a few requests a week is undecided in each window, whatever it does. Then all its windows are judged as one,
-    /// and the last of them has that verdict.
+    /// A source that sends a few requests a week is undecided in each window, whatever it does; and one that looked like a person in
+    /// a window that holds less than half of its requests is none for that. Then all its windows are judged as one.
     fn judge_whole(
         &self,
         source: Source,
-        whole: &Profile,
+        windows: &[(Window, &Profile)],
         trials: &mut [Trial],
         scratch: &RefCell<Scratch>,
     ) {
-        let hosts = trials.windows(2);
-        let is_one_host = hosts
-            .clone()
-            .all(|two| two[0].window.host() == two[1].window.host());
-        if trials.len() < 2 || !is_one_host || !trials.iter().all(Trial::is_open) {
+        let [(first, _), .., (last, _)] = windows else {
+            return;
+        };
+        let is_one_host = windows
+            .iter()
+            .all(|(window, _)| window.host() == first.host());
+        let Some(site) = self.whole_sites.get(&first.host()).filter(|_| is_one_host) else {
+            return;
+        };
+        if !is_hardly_decided(trials) {
             return;
         }
-        let Some(last) = trials.last_mut() else {
-            return;
-        };
-        let Some(site) = self.whole_sites.get(&last.window.host()) else {
-            return;
-        };
+        let mut whole = Profile::default();
+        for (_, profile) in windows {
+            whole.absorb(profile, self.clock.bins as usize);
+        }
         let context = Context {
             site,
             campaign: None,
-            ..self.context(source, last.window, scratch)
+            ..self.context(source, *last, scratch)
         };
-        let verdict = judge_whole(
-            whole,
-            &context,
-            &self.settings.detectors,
-            &self.settings.weights,
-        );
-        if verdict.class != Class::Undecided {
-            last.verdict = verdict;
+        let (detectors, weights) = (&self.settings.detectors, &self.settings.weights);
+        let verdict = judge_whole(&whole, &context, detectors, weights);
+        if trials.iter().any(|trial| !trial.is_open()) && verdict.class != Class::User {
+            let people = trials.iter_mut().filter(|trial| !trial.is_open());
+            people.for_each(|trial| trial.verdict = verdict.clone());
+        } else if let Some(trial) = trials.last_mut().filter(|trial| trial.is_open()) {
+            trial.verdict = verdict;
         }
     }
 
@@ -727,29 +733,40 @@ impl Court<'_> {
     }
 }
 
+/// True where no window is decided, or only windows with less than half of all requests, and for people.
+fn is_hardly_decided(trials: &[Trial]) -> bool {
+    let requests = |trial: &Trial| trial.totals.requests;
+    let decided = trials.iter().filter(|trial| !trial.is_open());
+    let all: u64 = trials.iter().map(requests).sum();
+    decided.clone().map(requests).sum::<u64>() * 2 < all
+        && decided
+            .into_iter()
+            .all(|trial| trial.verdict.class == Class::User)
+}
+
 /// The window whose verdict is the source's.
 ///
-/// The class that most decided windows state is the source's, and the latest of these windows speaks for them. Where two classes have
-/// as many windows, the latest decided one counts that has at least a tenth of the busiest window's requests: one stray line must
-/// not outweigh a week of traffic before it. Several quiet windows that agree do outweigh one busy window that says the opposite:
-/// a source is not a person for having been busy once.
+/// The latest decided window that has at least a tenth of the busiest one's requests: one stray line must not outweigh a week of
+/// traffic before it, and a good past buys nothing. But where later, quieter windows say the opposite, and there are several of them,
+/// more than of its own kind, the latest of those speaks: a window does not count for more only because it was busier.
 fn decisive(trials: &[Trial]) -> usize {
-    let mut windows = [0_u32; Class::ALL.len()];
-    for trial in trials {
-        windows[trial.verdict.class as usize] += 1;
-    }
-    windows[Class::Undecided as usize] = 0;
-    let most = windows.into_iter().max().unwrap_or(0);
-    let is_common = |trial: &Trial| windows[trial.verdict.class as usize] == most;
-    let decided = |trial: &Trial| trial.verdict.class != Class::Undecided && is_common(trial);
     let requests = trials.iter().map(|trial| trial.totals.requests);
     let busiest = requests.max().unwrap_or(0);
     let is_busy = |trial: &Trial| trial.totals.requests * 10 >= busiest;
-    trials
+    let Some(latest) = trials.iter().rposition(|trial| !trial.is_open()) else {
+        return trials.len() - 1;
+    };
+    let busy = trials
         .iter()
-        .rposition(|trial| decided(trial) && is_busy(trial))
-        .or_else(|| trials.iter().rposition(decided))
-        .unwrap_or(trials.len() - 1)
+        .rposition(|trial| !trial.is_open() && is_busy(trial))
+        .unwrap_or(latest);
+    let windows = |at: usize| {
+        let class = trials[at].verdict.class;
+        let same = trials.iter().filter(|trial| trial.verdict.class == class);
+        same.count()
+    };
+    let quiet_ones_agree = windows(latest) > windows(busy).max(1);
+    if quiet_ones_agree { latest } else { busy }
 }
 
 /// What tells a crowd from one visitor, where the shape of the traffic says anything.

@@ -69,6 +69,11 @@ impl Detector for SuspiciousReferrer {
                 "it does not say where its pictures belong either: a browser that is set to keep that to itself",
             ));
         }
+        if empty > self.empty_max && !context.site.has_referrers() {
+            return Outcome::Abstain(Gap::NoContrast(
+                "hardly anybody sends a referrer to this site",
+            ));
+        }
         if empty > self.empty_max {
             let why = format!(
                 "{} of its {} page requests do not say which page led there",

@@ -44,7 +44,7 @@ settings! {
 }
 
 impl Detector for SuspiciousSequence {
-    fn evaluate(&self, profile: &Profile, _: &Context<'_>) -> Outcome {
+    fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
         let most = profile.named_pairs.all.max(profile.numbered_pairs.all);
         if most < self.pairs_min {
             return Outcome::Abstain(Gap::TooFew {
@@ -66,7 +66,7 @@ impl Detector for SuspiciousSequence {
                 pairs.all
             );
             return Outcome::learned(
-                weight(profile, pairs),
+                weight(profile, pairs, context.sources),
                 why,
                 &[
                     ("ascending_share", share(pairs)),
@@ -113,8 +113,12 @@ const ALWAYS: f64 = 0.95;
 
 /// What order is worth: little for who reads as a browser does. Several browsers behind one address do not keep one order between
 /// them, so that order under several agents is a program's; and so are hundreds of steps without exception.
-fn weight(profile: &Profile, pairs: Pairs) -> f64 {
+fn weight(profile: &Profile, pairs: Pairs, sources: u32) -> f64 {
     let always = share(pairs) >= ALWAYS;
+    // Many sources that all go upwards are no readers: each would have a text of their own.
+    if sources > 1 {
+        return 9.0;
+    }
     if always && profile.agents.count() >= 3 && pairs.all >= STEPS_SHARED {
         return 14.0;
     }
