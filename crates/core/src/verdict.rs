@@ -245,17 +245,19 @@ const CHEAP: [&str; 4] = [
 /// What the cheap signs are worth together at most.
 const CHEAP_MAX: f64 = -10.0;
 /// What only a program does. A program that does it can just as well load a style sheet, so that cheap signs do not excuse it.
-const ACTS: [&str; 6] = [
+const ACTS: [&str; 8] = [
     "agents_of_one_page",
     "clockwork_visits",
     "forged_referrer",
     "hammered_login",
+    "high_page_rate",
     "posted_blindly",
     "probed_weak_spots",
+    "suspicious_sequence",
 ];
 /// What cheap signs are worth at most beside such an act, and from a browser with more pages a day than anybody reads.
 const CHEAP_AGAINST_ACTS: f64 = -2.0;
-/// Pages of one browser on a day on which it comes, beyond which nobody reads them.
+/// Pages under one user agent on a day on which it comes, beyond which nobody reads them. A class room has one agent, too, and some 400.
 const BROWSER_PAGES_MAX: f64 = 500.0;
 /// Decibans of [`followed_links`](crate::detectors) from which links explain the order of pages.
 const FOLLOWS: f64 = -5.0;
@@ -513,8 +515,10 @@ fn explain_by_links(evidence: &mut [Evidence], families: &mut [f64]) {
         false if evidence.iter().any(in_order) => &["low_page_revisit", "low_parameter_usage"],
         false => return,
     };
-    let is_explained =
-        |item: &&mut Evidence| item.weight > 0.0 && explained.contains(&item.detector);
+    // Hundreds of steps without exception are explained by nothing.
+    let is_explained = |item: &&mut Evidence| {
+        (0.0..ACT_MIN).contains(&item.weight) && explained.contains(&item.detector)
+    };
     for item in evidence.iter_mut().filter(is_explained) {
         families[Family::Headers as usize] -= item.weight;
         item.weight = 0.0;
@@ -523,6 +527,14 @@ fn explain_by_links(evidence: &mut [Evidence], families: &mut [f64]) {
 
 fn is_act(item: &Evidence) -> bool {
     item.weight >= ACT_MIN && ACTS.contains(&item.detector)
+}
+
+/// True for a machine's times from a few browsers: no crowd evens them out, and no person keeps them.
+fn is_machine_of_few(profile: &Profile, item: &Evidence) -> bool {
+    const BROWSERS_FEW: std::ops::RangeInclusive<usize> = 1..=3;
+    item.detector == "traffic_shape"
+        && item.weight >= ACT_MIN
+        && BROWSERS_FEW.contains(&profile.agents.count())
 }
 
 /// Pages that each browser of a source fetches on a day on which it comes; none where agents are not logged.
@@ -537,7 +549,8 @@ fn pages_of_a_browser(profile: &Profile) -> f64 {
 /// Bounds what signs of people are worth that a program can copy for little.
 fn weigh_cheap_signs(profile: &Profile, evidence: &mut [Evidence], families: &mut [f64]) {
     let is_reader = pages_of_a_browser(profile) <= BROWSER_PAGES_MAX;
-    let most = match is_reader && !evidence.iter().any(is_act) {
+    let is_machine = |item: &Evidence| is_act(item) || is_machine_of_few(profile, item);
+    let most = match is_reader && !evidence.iter().any(is_machine) {
         true => CHEAP_MAX,
         false => CHEAP_AGAINST_ACTS,
     };

@@ -54,10 +54,11 @@ impl Detector for HighPageRate {
         let agents = profile.agents.count();
         let each = pages / agents.max(1) as f64;
         let is_alone = agents > 0 && each > self.agent_pages_max;
-        let decibans = match (is_alone, profile.loads_whole_pages()) {
-            (true, _) => 12.0,
+        // A class room of equal machines has one agent, too, but loads whole pages.
+        let decibans = match (profile.loads_whole_pages(), is_alone) {
+            (true, _) => 1.0,
+            (false, true) => 12.0,
             (false, false) => 4.0,
-            (false, true) => 1.0,
         };
         Outcome::learned(
             decibans,
