@@ -20,6 +20,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use rayon::prelude::*;
 
+use crate::detectors::is_text_browser;
 use crate::evidence::Context;
 use crate::evidence::Membership;
 use crate::evidence::Toward;
@@ -517,7 +518,9 @@ impl Finder<'_> {
         if key.how != How::Times && is_small {
             return;
         }
-        if self.is_explained(key, &group, found) {
+        // What text browsers do not load says nothing, however many people use one.
+        let agent = key.agent().and_then(|agent| self.agents.text(agent));
+        if agent.is_some_and(is_text_browser) || self.is_explained(key, &group, found) {
             return;
         }
         let verdict = self.judge(key, &group, everybody);

@@ -38,6 +38,7 @@ use crate::evidence::Measure;
 use crate::evidence::Outcome;
 use crate::profile::Profile;
 
+pub use skipped_page_parts::is_text_browser;
 pub use traffic_shape::inspect_shape;
 pub use traffic_shape::shape_values;
 

@@ -103,7 +103,9 @@ impl Detector for SkippedPageParts {
                 "hardly anybody loads parts of this site's pages",
             ));
         }
-        if is_text_browser(profile, context) {
+        let agent = profile.agents.top();
+        let agent = agent.and_then(|agent| context.agents.text(agent));
+        if agent.is_some_and(is_text_browser) {
             return Outcome::Abstain(Gap::NotKnown("its agent is that of a text browser"));
         }
         let loaded = match profile.assets {
@@ -143,10 +145,7 @@ fn without_images(profile: &Profile, expected: f64, decibans: f64) -> Outcome {
     )
 }
 
-fn is_text_browser(profile: &Profile, context: &Context<'_>) -> bool {
-    let agent = profile
-        .agents
-        .top()
-        .and_then(|agent| context.agents.text(agent));
-    agent.is_some_and(|agent| TEXT_BROWSERS.iter().any(|name| agent.starts_with(name)))
+/// True for the agent of a browser that shows text alone, and loads nothing else.
+pub fn is_text_browser(agent: &[u8]) -> bool {
+    TEXT_BROWSERS.iter().any(|name| agent.starts_with(name))
 }

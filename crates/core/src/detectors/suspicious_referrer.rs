@@ -75,11 +75,17 @@ impl Detector for SuspiciousReferrer {
             ));
         }
         if empty > self.empty_max {
-            let why = format!(
-                "{} of its {} page requests do not say which page led there",
-                percent(empty),
-                profile.referrers
-            );
+            let why = match profile.referrers_empty == profile.referrers {
+                true => format!(
+                    "none of its {} page requests sent a referrer",
+                    profile.referrers
+                ),
+                false => format!(
+                    "{} of its {} page requests sent no referrer",
+                    percent(empty),
+                    profile.referrers
+                ),
+            };
             return Outcome::learned(weight(profile), why, &values);
         }
         if listing > self.listings_max && self.knows_listings(profile, context) {
