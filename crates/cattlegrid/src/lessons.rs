@@ -176,7 +176,7 @@ impl Lessons {
                     source: source.source.clone(),
                     truth: truth.clone(),
                     votes: window.votes,
-                    lesson: window.lesson.clone().unwrap_or_default(),
+                    lesson: window.lesson.as_deref().cloned().unwrap_or_default(),
                     shape: shape.map(|(values, model)| {
                         let votes = model.shape.votes(values);
                         model.shape.decibans(votes) > 0.0

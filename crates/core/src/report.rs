@@ -542,7 +542,7 @@ pub struct SourceReport {
     /// The campaign it belonged to last: its place in the list.
     pub campaign: Option<usize>,
     /// What tells a crowd from one visitor, in the latest window in which its traffic had a shape.
-    pub crowd: Option<Crowd>,
+    pub crowd: Option<Box<Crowd>>,
     /// Why it is undecided.
     pub cause: Option<Cause>,
     /// One verdict for each window it was seen in.
@@ -636,7 +636,7 @@ pub struct WindowReport {
     /// The values of its series, where they are kept.
     pub shape: Option<Vec<f64>>,
     /// What rules measured and found, where it is kept.
-    pub lesson: Option<Lesson>,
+    pub lesson: Option<Box<Lesson>>,
 }
 
 /// What the rules measured and found about a source in a window, to learn from.

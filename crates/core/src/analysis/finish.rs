@@ -579,7 +579,11 @@ impl Court<'_> {
             .and_then(|agent| self.agents.text(agent))
             .map(printable);
         let agents = busiest.map_or(0, |trial| trial.agents);
-        let crowd = trials.iter().rev().find_map(|trial| trial.crowd);
+        let crowd = trials
+            .iter()
+            .rev()
+            .find_map(|trial| trial.crowd)
+            .map(Box::new);
         let windows = trials
             .iter()
             .map(|trial| self.describe_window(trial))
@@ -675,7 +679,7 @@ impl Court<'_> {
             votes: verdict.votes,
             cause: verdict.cause,
             shape: trial.shape.clone(),
-            lesson: trial.lesson.clone(),
+            lesson: trial.lesson.clone().map(Box::new),
         }
     }
 

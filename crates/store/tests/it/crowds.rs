@@ -58,7 +58,7 @@ fn people(crowd: Option<Crowd>, now: u32) -> SourceReport {
         evidence: Vec::new(),
         mixed: false,
         campaign: None,
-        crowd,
+        crowd: crowd.map(Box::new),
         cause: None,
         windows: Vec::new(),
     }
