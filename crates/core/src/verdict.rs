@@ -184,8 +184,9 @@ pub struct Weights {
 
 /// What detectors are worth as shipped: towards a crawler, towards people. Those that are missing weigh their findings themselves.
 ///
-/// A weight of 10 says: ten times as likely on a crawler as on a person. The values follow from the published rates and from what the
-/// rule can mistake, not from any of the logs that we report results on:
+/// A weight of 10 says: ten times as likely on a crawler as on a person. The first values followed from the published rates and from
+/// what the rule can mistake. Several were changed after errors were seen in simulated worlds and in the real logs of docs/limits.md,
+/// so that the results on those logs are not independent of them:
 ///
 /// * An empty referrer or an error rate above a third is common among crawlers and happens to few people: about 6 to 1.
 /// * Hardly any revisits, or no parameters, happens to many readers of few pages: 2 to 1.
