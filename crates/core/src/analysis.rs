@@ -2,11 +2,14 @@
 
 mod bounds;
 mod finish;
+mod inspection;
 mod parse;
 mod replay;
 mod sample;
+mod sites;
 mod stitch;
 mod stories;
+mod trials;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

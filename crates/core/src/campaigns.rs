@@ -3,6 +3,7 @@
 //! Two walks over the tables: the first counts who shares what, and takes the fingerprints of heavier sources; the second adds up
 //! those who share something. Nobody is called anything for what he shares: the sum is judged by the same rules as a source.
 
+mod found;
 mod pool;
 mod shared;
 
@@ -16,13 +17,10 @@ use cattlegrid_learn::cluster::Rule;
 use cattlegrid_learn::cluster::Signs;
 use cattlegrid_learn::series::POINTS_MIN;
 use cattlegrid_learn::series::Scratch;
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use crate::detectors::is_text_browser;
 use crate::evidence::Context;
-use crate::evidence::Membership;
 use crate::evidence::Toward;
 use crate::knowledge::AutonomousSystem;
 use crate::knowledge::Knowledge;
@@ -42,6 +40,11 @@ use crate::verdict::Evidence;
 use crate::verdict::Together;
 use crate::verdict::Verdict;
 use crate::verdict::judge_group;
+pub use found::Campaign;
+pub use found::Campaigns;
+pub use found::How;
+pub use found::Judged;
+use found::settle;
 use pool::Sums;
 use shared::Group;
 use shared::Key;
@@ -66,192 +69,6 @@ const NOT_HABITS: [&str; 5] = [
     "regular_counts",
     "traffic_shape",
 ];
-
-/// How a campaign was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum How {
-    /// Its sources come at the same times.
-    Times,
-    /// They send passwords to one log-in form, and do hardly anything else.
-    Login,
-    /// They send one form, and do hardly anything else.
-    Form,
-    /// They share a user agent.
-    Agent,
-    /// They share a user agent that people use, too, and neither follow links nor load what belongs to a page.
-    Habit,
-    /// They share session cookies, which a server gives to one visitor each.
-    Session,
-    /// They share a user agent, and begin a new session every few pages.
-    Cookie,
-    /// They share a network.
-    Network,
-    /// They share an autonomous system.
-    System,
-}
-
-impl How {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            How::Times => "times",
-            How::Login => "login",
-            How::Form => "form",
-            How::Agent => "agent",
-            How::Habit => "habit",
-            How::Session => "session",
-            How::Cookie => "cookie",
-            How::Network => "network",
-            How::System => "system",
-        }
-    }
-}
-
-/// Sources that crawl as one in one window.
-#[derive(Debug)]
-pub struct Campaign {
-    /// When.
-    pub window: Window,
-    /// How it was found.
-    pub how: How,
-    /// All its sources, sorted.
-    pub members: Vec<Source>,
-    /// All their requests together.
-    pub profile: Profile,
-    /// What they are together, with all reasons.
-    pub verdict: Verdict,
-    /// Agents, with the sources that use each most.
-    pub agents: Vec<(u32, u32)>,
-    /// /24 or /48 networks, an estimate where they are many.
-    pub networks: u64,
-    /// Sources that are busy at the same time, on average: 1 where they take turns.
-    pub at_once: f64,
-    /// Autonomous systems with the sources in each, most first, where they are known.
-    pub systems: Vec<(AutonomousSystem, u32)>,
-    /// What its members share, and what shows in all of them.
-    told: String,
-    membership: Membership,
-    sums: Sums,
-}
-
-impl Campaign {
-    /// How many of another's members are also its own.
-    fn shared_members(&self, other: &Campaign) -> usize {
-        let members = other.members.iter();
-        members
-            .filter(|member| self.members.binary_search(member).is_ok())
-            .count()
-    }
-
-    /// Adds another campaign. One whose members are its own has nothing to add: nobody counts twice.
-    fn absorb(&mut self, other: Campaign, bins: usize) {
-        if self.shared_members(&other) > 0 {
-            return;
-        }
-        self.members.extend(other.members);
-        self.members.sort_unstable();
-        self.profile.absorb(&other.profile, bins);
-        self.sums.absorb(&other.sums);
-        for (agent, sources) in other.agents {
-            match self.agents.iter_mut().find(|(known, _)| *known == agent) {
-                Some((_, known)) => *known += sources,
-                None => self.agents.push((agent, sources)),
-            }
-        }
-        self.networks = self.sums.networks().min(self.members.len() as u64);
-        self.at_once = at_once(&self.sums, &self.profile);
-    }
-}
-
-/// Sources that are busy at the same time, on average.
-fn at_once(sums: &Sums, profile: &Profile) -> f64 {
-    sums.busy as f64 / f64::from(profile.bins.busy().max(1))
-}
-
-/// Sources that share something and were judged together, whatever came out.
-#[derive(Debug)]
-pub struct Judged {
-    /// When.
-    pub window: Window,
-    /// What kind of thing they share.
-    pub how: How,
-    /// What they share, in words.
-    pub shared: String,
-    /// The first of its sources.
-    pub member: Source,
-    /// How many there are.
-    pub sources: u32,
-    /// Their requests.
-    pub requests: u32,
-    /// Their page requests.
-    pub pages: u32,
-    /// What they are together.
-    pub verdict: Verdict,
-    /// They crawl as one.
-    pub is_campaign: bool,
-}
-
-/// Groups that are kept, whatever came out.
-const GROUPS_MAX: usize = 1000;
-
-/// All campaigns of an analysis.
-#[derive(Debug, Default)]
-pub struct Campaigns {
-    /// Most requests first.
-    pub all: Vec<Campaign>,
-    /// Groups that were judged, most requests first.
-    pub groups: Vec<Judged>,
-    /// All requests of each window.
-    pub requests: BTreeMap<Window, u64>,
-    /// Only looked into: every source of the log is.
-    of: HashMap<(Source, Window), u32, RandomState>,
-}
-
-impl Campaigns {
-    /// The campaign of a source in a window: its number.
-    pub fn number(&self, source: Source, window: Window) -> Option<u32> {
-        self.of.get(&(source, window)).copied()
-    }
-
-    /// What its campaign says of a source.
-    pub fn membership(&self, source: Source, window: Window) -> Option<&Membership> {
-        let number = self.number(source, window)?;
-        self.all
-            .get(number as usize)
-            .map(|campaign| &campaign.membership)
-    }
-
-    fn note(&mut self, judged: Judged) {
-        self.groups.push(judged);
-        if self.groups.len() >= 2 * GROUPS_MAX {
-            settle_groups(&mut self.groups);
-        }
-    }
-
-    fn add(&mut self, key: Key, group: Group, verdict: Verdict, told: String) {
-        let number = self.all.len() as u32;
-        for member in &group.members {
-            self.of.entry((*member, key.window)).or_insert(number);
-        }
-        let mut agents: Vec<(u32, u32)> = group.agents.into_iter().collect();
-        agents.sort_unstable_by_key(|(agent, sources)| (std::cmp::Reverse(*sources), *agent));
-        let (sums, profile) = (group.pool.sums, group.pool.profile);
-        self.all.push(Campaign {
-            window: key.window,
-            how: key.how,
-            networks: sums.networks().min(group.members.len() as u64),
-            at_once: at_once(&sums, &profile),
-            members: group.members,
-            profile,
-            verdict,
-            agents,
-            systems: Vec::new(),
-            told,
-            membership: Membership::default(),
-            sums,
-        });
-    }
-}
 
 /// Everything that finding campaigns needs.
 #[derive(Debug)]
@@ -714,38 +531,4 @@ const ATTACK_DECIBANS: f64 = 18.0;
 fn reason(verdict: &Verdict) -> String {
     let strongest = verdict.evidence.iter().find(|item| item.weight > 0.0);
     strongest.map_or_else(String::new, |item| format!("; together: {}", item.why))
-}
-
-/// Keeps the groups with most requests.
-fn settle_groups(groups: &mut Vec<Judged>) {
-    groups.sort_by(|a, b| {
-        let by_requests = b.requests.cmp(&a.requests);
-        let key = |group: &Judged| (group.window, group.how, group.member);
-        by_requests
-            .then_with(|| key(a).cmp(&key(b)))
-            .then_with(|| a.shared.cmp(&b.shared))
-    });
-    groups.truncate(GROUPS_MAX);
-}
-
-/// Sorts campaigns by volume, and notes whose members everybody is, and what that says of them.
-fn settle(found: &mut Campaigns) {
-    settle_groups(&mut found.groups);
-    found.all.sort_by(|a, b| {
-        let by_requests = b.profile.requests.cmp(&a.profile.requests);
-        let key = |campaign: &Campaign| (campaign.window, campaign.how, campaign.members[0]);
-        by_requests.then_with(|| key(a).cmp(&key(b)))
-    });
-    found.of.clear();
-    for (number, campaign) in (0..).zip(&mut found.all) {
-        let sources = campaign.members.len();
-        campaign.membership = Membership {
-            why: format!("one of {sources} sources that {}", campaign.told),
-            sources: sources as u32,
-            decibans: campaign.verdict.decibans,
-        };
-        for member in &campaign.members {
-            found.of.entry((*member, campaign.window)).or_insert(number);
-        }
-    }
 }

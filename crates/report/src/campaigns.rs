@@ -41,6 +41,8 @@ fn head(campaign: &CampaignReport) -> String {
         ("session", _) => "send the same session cookie",
         ("cookie", _) => "share a user agent and drop their session cookies",
         ("system", _) => "share an autonomous system",
+        ("login", _) => "send passwords to one log-in form",
+        ("form", _) => "send one form and ask for hardly anything else",
         _ => "share a network",
     };
     let turns = if campaign.takes_turns() {
@@ -57,7 +59,7 @@ fn head(campaign: &CampaignReport) -> String {
 /// How much they took, and when.
 fn volume(campaign: &CampaignReport) -> String {
     format!(
-        "{} requests, {:.1} % of the site's; {} pages, {} of them different; {}; {} to {} UTC, {}",
+        "{} requests, {:.1} % of the site's; {} of them for {} distinct pages; {}; {} to {} UTC, {}",
         count(campaign.requests),
         100.0 * campaign.share,
         count(campaign.pages),

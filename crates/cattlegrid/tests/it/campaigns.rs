@@ -636,6 +636,11 @@ fn passwords_that_many_addresses_guess_are_one_campaign() {
         panic!("one campaign expected, found {:#}", json["campaigns"]);
     };
     assert_eq!(campaign["how"], "login");
+    let schema = include_str!("../../../../docs/schema/analyze.json");
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    assert_eq!(crate::schema::errors(&schema, &json), Vec::<String>::new());
+    let text = crate::stdout(&crate::run(&["analyze", &path]));
+    assert!(text.contains("send passwords to one log-in form"), "{text}");
     let sources = campaign["sources"].as_array().unwrap();
     assert_eq!(sources.len(), 60);
     assert!(!sources.contains(&Value::from("203.0.113.9")));

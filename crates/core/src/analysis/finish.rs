@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
@@ -14,13 +13,18 @@ use super::Analysis;
 use super::lock;
 use super::parse::table_of;
 use super::sample::Sample;
+use super::sites::host_names;
+use super::sites::not_logged;
+use super::sites::sites;
+use super::sites::whole_sites;
+use super::trials::Trial;
+use super::trials::decisive;
+use super::trials::is_hardly_decided;
 use crate::campaigns::Campaigns;
 use crate::campaigns::Finder;
 use crate::detectors::SPECS;
-use crate::detectors::inspect_shape;
 use crate::detectors::shape_values;
 use crate::evidence::Context;
-use crate::hosts::Hosts;
 use crate::knowledge::Knowledge;
 use crate::knowledge::Purpose;
 use crate::knowledge::Robot;
@@ -38,7 +42,6 @@ use crate::report::Lesson;
 use crate::report::Lines;
 use crate::report::Report;
 use crate::report::RobotReport;
-use crate::report::ShapeInspection;
 use crate::report::SourceReport;
 use crate::report::Timeline;
 use crate::report::Totals;
@@ -210,67 +213,6 @@ fn timeline(first: u32, last: u32) -> Timeline {
     }
 }
 
-/// Fields that no line of the log has, of those that rules use.
-fn not_logged(sites: &BTreeMap<Window, Site>) -> Vec<&'static str> {
-    let mut logged = [
-        ("referrer", false),
-        ("user agent", false),
-        ("session cookie", false),
-    ];
-    for site in sites.values() {
-        for (known, here) in logged.iter_mut().zip(site.logged()) {
-            known.1 |= here;
-        }
-    }
-    logged
-        .into_iter()
-        .filter_map(|(name, is_logged)| (!is_logged).then_some(name))
-        .collect()
-}
-
-/// Totals by window over all tables, with the habits of the sources.
-fn sites(tables: &[Table], bins: usize) -> BTreeMap<Window, Site> {
-    let parts: Vec<BTreeMap<Window, Site>> = tables
-        .par_iter()
-        .map(|table| {
-            let mut sites: BTreeMap<Window, Site> = table.sites().iter().cloned().collect();
-            table.for_each_busy(|window, profile| {
-                sites
-                    .entry(window)
-                    .or_default()
-                    .observe_habits(profile, bins)
-            });
-            sites
-        })
-        .collect();
-    let mut sites: BTreeMap<Window, Site> = BTreeMap::new();
-    for (window, site) in parts.into_iter().flatten() {
-        sites.entry(window).or_default().absorb(&site);
-    }
-    sites.values_mut().for_each(Site::settle);
-    sites
-}
-
-/// All windows of each host together, where there are several.
-fn whole_sites(sites: &BTreeMap<Window, Site>) -> BTreeMap<u16, Site> {
-    let mut whole: BTreeMap<u16, Site> = BTreeMap::new();
-    let numbers: BTreeSet<u32> = sites.keys().map(|window| window.number()).collect();
-    if numbers.len() > 1 {
-        for (window, site) in sites {
-            whole.entry(window.host()).or_default().absorb(site);
-        }
-    }
-    whole
-}
-
-/// Names of all hosts that are judged.
-fn host_names(hosts: &Hosts, sites: &BTreeMap<Window, Site>) -> BTreeMap<u16, Arc<str>> {
-    let numbers = sites.keys().map(|window| window.host());
-    numbers
-        .map(|number| (number, printable(hosts.name(number)).into()))
-        .collect()
-}
-
 /// What one table adds to the report.
 #[derive(Default)]
 struct Part {
@@ -378,7 +320,7 @@ impl Court<'_> {
         part
     }
 
-    fn context<'a>(
+    pub(super) fn context<'a>(
         &'a self,
         source: Source,
         window: Window,
@@ -393,27 +335,6 @@ impl Court<'_> {
             model: self.settings.model.as_deref(),
             scratch,
             campaign: self.campaigns.membership(source, window),
-        }
-    }
-
-    fn inspect(
-        &self,
-        source: Source,
-        window: Window,
-        profile: &Profile,
-        scratch: &RefCell<Scratch>,
-    ) -> WindowInspection {
-        let context = self.context(source, window, scratch);
-        let rules = SPECS.iter().zip(&self.settings.detectors);
-        WindowInspection {
-            start: self.clock.span(window).0,
-            host: self.host(window),
-            outcomes: rules
-                .map(|(spec, detector)| (spec.name, detector.evaluate(profile, &context)))
-                .collect(),
-            numbers: profile.numbers(),
-            series: profile.bins.dense(self.clock.bins as usize),
-            shape: self.inspect_shape(profile, &context, window),
         }
     }
 
@@ -698,30 +619,6 @@ impl Court<'_> {
         }
     }
 
-    fn inspect_shape(
-        &self,
-        profile: &Profile,
-        context: &Context<'_>,
-        window: Window,
-    ) -> Option<ShapeInspection> {
-        let (first, counts, shape) = inspect_shape(profile, context)?;
-        let total: f64 = counts.iter().sum();
-        let in_requests = |part: &[f64]| part.iter().map(|share| share * total).collect();
-        let model = context.model;
-        Some(ShapeInspection {
-            start: self.clock.span(window).0 + first as u32 * BIN_SECONDS,
-            season: in_requests(&shape.parts.season),
-            trend: in_requests(&shape.parts.trend),
-            rest: in_requests(&shape.parts.rest),
-            values: shape.describe(),
-            votes: model.map(|model| model.shape.votes(&shape.values).all()),
-            dispersion: shape.dispersion,
-            coefficients: shape.correlation.coefficients,
-            errors: shape.correlation.errors,
-            counts,
-        })
-    }
-
     pub(super) fn host(&self, window: Window) -> Option<Arc<str>> {
         self.hosts.get(&window.host()).map(Arc::clone)
     }
@@ -735,42 +632,6 @@ impl Court<'_> {
             .flatten();
         token.map_or_else(|| source.to_string(), |text| printable(text))
     }
-}
-
-/// True where no window is decided, or only windows with less than half of all requests, and for people.
-fn is_hardly_decided(trials: &[Trial]) -> bool {
-    let requests = |trial: &Trial| trial.totals.requests;
-    let decided = trials.iter().filter(|trial| !trial.is_open());
-    let all: u64 = trials.iter().map(requests).sum();
-    decided.clone().map(requests).sum::<u64>() * 2 < all
-        && decided
-            .into_iter()
-            .all(|trial| trial.verdict.class == Class::User)
-}
-
-/// The window whose verdict is the source's.
-///
-/// The latest decided window that has at least a tenth of the busiest one's requests: one stray line must not outweigh a week of
-/// traffic before it, and a good past buys nothing. But where later, quieter windows say the opposite, and there are several of them,
-/// more than of its own kind, the latest of those speaks: a window does not count for more only because it was busier.
-fn decisive(trials: &[Trial]) -> usize {
-    let requests = trials.iter().map(|trial| trial.totals.requests);
-    let busiest = requests.max().unwrap_or(0);
-    let is_busy = |trial: &Trial| trial.totals.requests * 10 >= busiest;
-    let Some(latest) = trials.iter().rposition(|trial| !trial.is_open()) else {
-        return trials.len() - 1;
-    };
-    let busy = trials
-        .iter()
-        .rposition(|trial| !trial.is_open() && is_busy(trial))
-        .unwrap_or(latest);
-    let windows = |at: usize| {
-        let class = trials[at].verdict.class;
-        let same = trials.iter().filter(|trial| trial.verdict.class == class);
-        same.count()
-    };
-    let quiet_ones_agree = windows(latest) > windows(busy).max(1);
-    if quiet_ones_agree { latest } else { busy }
 }
 
 /// What tells a crowd from one visitor, where the shape of the traffic says anything.
@@ -792,28 +653,4 @@ fn crowd(profile: &Profile, verdict: &Verdict) -> Option<Crowd> {
         sessions: sessions.filter(|sessions| *sessions > 0),
         last_seen: profile.last_seen,
     })
-}
-
-/// A verdict on one window with what the report says beside it.
-struct Trial {
-    window: Window,
-    verdict: Verdict,
-    /// What tells a crowd from one visitor.
-    crowd: Option<Crowd>,
-    totals: Totals,
-    seen: (u32, u32),
-    agent: Option<u32>,
-    agents: usize,
-    /// The robot that most of its requests name.
-    robot: Option<u16>,
-    /// The values of its series, where they are kept.
-    shape: Option<Vec<f64>>,
-    /// What rules measured and found, where it is kept.
-    lesson: Option<Lesson>,
-}
-
-impl Trial {
-    fn is_open(&self) -> bool {
-        self.verdict.class == Class::Undecided
-    }
 }

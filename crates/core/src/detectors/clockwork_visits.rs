@@ -1,7 +1,7 @@
 //! Visits at equal distances, day and night.
 //!
 //! # Why it matters
-//! A person may come every morning. Who comes every three or six hours for days, at night too, is started by a clock.
+//! A person may come every morning. A client that comes every three or six hours for days, at night too, runs on a timer.
 //!
 //! # When it is wrong
 //! A page left open that loads itself anew every few hours. Monitors and feed readers keep time by design; those that name
@@ -58,7 +58,7 @@ impl Detector for ClockworkVisits {
             return Outcome::Clear(share);
         }
         let why = format!(
-            "it comes by the clock: {visits} visits, {equal} of the {} distances between them are {:.1} hours",
+            "it visits on a timer: {equal} of the {} intervals between its {visits} visits are {:.1} hours",
             apart.len(),
             f64::from(usual) / 2.0
         );

@@ -1,8 +1,8 @@
 //! Referrers as no browser writes them.
 //!
 //! # Why it matters
-//! A browser that names the page which led there names its path, and be it the slash behind the host. Programs that make up a referrer
-//! often write the bare host, or the very page they ask for.
+//! A browser's referrer has a path, at least the slash after the host. Programs that make up a referrer often send the bare host, or
+//! the URL they request.
 //!
 //! # When it is wrong
 //! A page that sends the visitor back to itself after a form names itself; that happens now and then, not for most pages. Some apps

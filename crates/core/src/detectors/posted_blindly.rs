@@ -67,7 +67,7 @@ impl Detector for PostedBlindly {
         Outcome::learned(
             decibans,
             format!(
-                "it sends forms without loading their page as a browser does: {forms} of its {others} requests"
+                "{forms} of its {others} requests post a form whose page it did not load as a browser does"
             ),
             &[
                 ("forms", f64::from(forms)),

@@ -44,9 +44,7 @@ impl Detector for ProbedWeakSpots {
         };
         Outcome::learned(
             *decibans,
-            format!(
-                "it probes for weak spots: {probes} of its {others} requests ask for what attack tools look for"
-            ),
+            format!("{probes} of its {others} requests probe for known weak spots"),
             &[("probes", f64::from(probes)), ("share", share)],
         )
     }

@@ -1,7 +1,7 @@
 //! No user agent at all.
 //!
 //! # Why it matters
-//! Every browser names itself. Who sends no agent is a program whose author left it out.
+//! Every browser sends a user agent. A request without one comes from a program.
 //!
 //! # When it is wrong
 //! A few tools for privacy remove the agent. Where a proxy before the site removes it for many, the rule is silent.

@@ -1,13 +1,13 @@
 //! Pages are fetched without the style sheets, scripts and images that others load with the same pages.
 //!
 //! # Why it matters
-//! A browser loads what belongs to a page by itself. Who fetches page after page and never a part of one reads the text with a
-//! program. How many parts to expect, the site's other visitors show, folder by folder, with what they keep in their caches.
+//! A browser loads a page's style sheets, scripts and images by itself. A client that fetches page after page and none of these is a
+//! program that reads the text. The site's other visitors show how many of a folder's pages bring new parts, with warm caches
+//! included.
 //!
 //! # When it is wrong
-//! Somebody who blocks everything but the text looks like a program here, and so may a cache that many people share. Browsers that show
-//! text alone (Lynx, w3m) name themselves and are left out. The rule is silent where hardly anybody loads parts: they may lie on
-//! another host.
+//! A person who blocks everything but text looks like a program, and so may a cache that many people share. Text browsers (Lynx, w3m)
+//! are left out by their user agent. The detector abstains where few visitors load parts: they may be on another host.
 
 use super::Detector;
 use super::Family;

@@ -1,0 +1,68 @@
+//! The verdicts on one source's windows, and which of them is the source's.
+
+use crate::report::Crowd;
+use crate::report::Lesson;
+use crate::report::Totals;
+use crate::table::Window;
+use crate::verdict::Class;
+use crate::verdict::Verdict;
+
+/// A verdict on one window with what the report says beside it.
+pub(super) struct Trial {
+    pub(super) window: Window,
+    pub(super) verdict: Verdict,
+    /// What tells a crowd from one visitor.
+    pub(super) crowd: Option<Crowd>,
+    pub(super) totals: Totals,
+    pub(super) seen: (u32, u32),
+    pub(super) agent: Option<u32>,
+    pub(super) agents: usize,
+    /// The robot that most of its requests name.
+    pub(super) robot: Option<u16>,
+    /// The values of its series, where they are kept.
+    pub(super) shape: Option<Vec<f64>>,
+    /// What rules measured and found, where it is kept.
+    pub(super) lesson: Option<Lesson>,
+}
+
+impl Trial {
+    pub(super) fn is_open(&self) -> bool {
+        self.verdict.class == Class::Undecided
+    }
+}
+
+/// True where no window is decided, or only windows with less than half of all requests, and for people.
+pub(super) fn is_hardly_decided(trials: &[Trial]) -> bool {
+    let requests = |trial: &Trial| trial.totals.requests;
+    let decided = trials.iter().filter(|trial| !trial.is_open());
+    let all: u64 = trials.iter().map(requests).sum();
+    decided.clone().map(requests).sum::<u64>() * 2 < all
+        && decided
+            .into_iter()
+            .all(|trial| trial.verdict.class == Class::User)
+}
+
+/// The window whose verdict is the source's.
+///
+/// The latest decided window that has at least a tenth of the busiest one's requests: one stray line must not outweigh a week of
+/// traffic before it, and a good past buys nothing. But where later, quieter windows say the opposite, and there are several of them,
+/// more than of its own kind, the latest of those speaks: a window does not count for more only because it was busier.
+pub(super) fn decisive(trials: &[Trial]) -> usize {
+    let requests = trials.iter().map(|trial| trial.totals.requests);
+    let busiest = requests.max().unwrap_or(0);
+    let is_busy = |trial: &Trial| trial.totals.requests * 10 >= busiest;
+    let Some(latest) = trials.iter().rposition(|trial| !trial.is_open()) else {
+        return trials.len() - 1;
+    };
+    let busy = trials
+        .iter()
+        .rposition(|trial| !trial.is_open() && is_busy(trial))
+        .unwrap_or(latest);
+    let windows = |at: usize| {
+        let class = trials[at].verdict.class;
+        let same = trials.iter().filter(|trial| trial.verdict.class == class);
+        same.count()
+    };
+    let quiet_ones_agree = windows(latest) > windows(busy).max(1);
+    if quiet_ones_agree { latest } else { busy }
+}
