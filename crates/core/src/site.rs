@@ -42,9 +42,14 @@ impl Folder {
     /// have in their caches is expected of nobody.
     fn later_share(&self) -> f64 {
         const CUSTOM_MIN: f64 = 0.3;
-        let later = self.later.max(self.later_with_parts);
-        let share = f64::from(self.later_with_parts) / (f64::from(later) + 0.5);
+        let share = self.any_later_share();
         if share < CUSTOM_MIN { 0.0 } else { share }
+    }
+
+    /// The same, however seldom.
+    fn any_later_share(&self) -> f64 {
+        let later = self.later.max(self.later_with_parts);
+        f64::from(self.later_with_parts) / (f64::from(later) + 0.5)
     }
 
     /// Share of views that come with parts, first ones included.
@@ -65,6 +70,8 @@ pub struct Expected {
     pub parts: f64,
     /// Pages with pictures.
     pub images: f64,
+    /// All views with parts, the same page again and again included, however seldom parts come with a page.
+    pub views: f64,
     /// First pages of folders with parts: no cache explains them for long.
     pub first: f64,
 }
@@ -78,12 +85,41 @@ pub struct Customs {
     pub readers: u64,
     /// Of these, the ones that loaded parts of pages.
     pub loaders: u64,
+    /// Of the readers with many pictures, those who loaded a style sheet or script, too.
+    pub styled: Habit,
+    /// Of the readers with some style sheets, those who loaded a font or the site's icon, too.
+    pub drawn: Habit,
     /// Sources that speak HTTP/1.0.
     pub old_protocol: u64,
     /// Sources without a user agent.
     pub agentless: u64,
     /// Sources that named a page which led there, at least once.
     pub referring: u64,
+}
+
+/// How many sources do one thing, and how many of these another.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Habit {
+    sources: u64,
+    with: u64,
+}
+
+impl Habit {
+    fn observe(&mut self, sources: bool, with: bool) {
+        self.sources += u64::from(sources);
+        self.with += u64::from(sources && with);
+    }
+
+    fn absorb(&mut self, other: Habit) {
+        self.sources += other.sources;
+        self.with += other.with;
+    }
+
+    /// The share of those with the habit, where there are enough sources to tell. One without it is supposed beside them.
+    pub fn share(self) -> Option<f64> {
+        const SOURCES_MIN: u64 = 20;
+        (self.sources >= SOURCES_MIN).then(|| self.with as f64 / (self.sources + 1) as f64)
+    }
 }
 
 impl Customs {
@@ -93,6 +129,12 @@ impl Customs {
         self.sources += 1;
         self.readers += u64::from(is_reader);
         self.loaders += u64::from(is_reader && profile.assets > 0);
+        self.styled.observe(
+            is_reader && profile.images >= PICTURES,
+            profile.styles() > 0,
+        );
+        self.drawn
+            .observe(is_reader && profile.styles() >= STYLES, profile.drawn > 0);
         self.old_protocol += u64::from(odd.old_protocol * 2 > profile.requests);
         self.agentless += u64::from(odd.agents_empty * 2 > profile.requests);
         self.referring += u64::from(profile.referrers_empty < profile.referrers);
@@ -102,6 +144,8 @@ impl Customs {
         self.sources += other.sources;
         self.readers += other.readers;
         self.loaders += other.loaders;
+        self.styled.absorb(other.styled);
+        self.drawn.absorb(other.drawn);
         self.old_protocol += other.old_protocol;
         self.agentless += other.agentless;
         self.referring += other.referring;
@@ -110,6 +154,9 @@ impl Customs {
 
 /// Pages from which a source is a reader, whose browser loads parts if it ever does.
 const READER_PAGES: u32 = 3;
+/// Pictures, and style sheets and scripts, from which other kinds of parts are to be expected.
+const PICTURES: u32 = 10;
+const STYLES: u32 = 5;
 
 /// Totals of one window. All of them are integers that add up in any order.
 #[derive(Debug, Clone)]
@@ -361,7 +408,10 @@ impl Site {
             }
             seen[at / 64] |= 1 << (at % 64);
             expected.images += folders[at].image_share();
+            expected.views += folders[at].any_later_share();
         }
+        // Which page it saw again is not known.
+        expected.views *= f64::from(profile.shown) / few.len().max(1) as f64;
         expected
     }
 
@@ -380,6 +430,7 @@ impl Site {
         Expected {
             parts: like.later_share() * pages,
             images: like.image_share() * pages,
+            views: like.any_later_share() * f64::from(profile.shown),
             first: like.part_share(),
         }
     }

@@ -258,12 +258,19 @@ const ACTS: [&str; 8] = [
 ];
 /// What cheap signs are worth at most beside such an act, and from a browser with more pages a day than anybody reads.
 const CHEAP_AGAINST_ACTS: f64 = -2.0;
+/// What a program leaves out that copies a browser in part.
+const SKIPS: [&str; 2] = ["partial_pages", "skipped_page_parts"];
+/// What people's rhythm is worth at most beside such an act, or to a source that never loads a part of a page.
+const RHYTHM_AGAINST_ACTS: f64 = -6.0;
 /// Pages under one user agent on a day on which it comes, beyond which nobody reads them. A class room has one agent, too, and some 400.
 const BROWSER_PAGES_MAX: f64 = 500.0;
 /// Decibans of [`followed_links`](crate::detectors) from which links explain the order of pages.
 const FOLLOWS: f64 = -5.0;
 /// Decibans from which an act is one.
 const ACT_MIN: f64 = 9.0;
+/// Decibans of [`traffic_shape`](crate::detectors) from which its times are a machine's whatever else it does. Shift work and gateways
+/// that never sleep come close, and stay below.
+const MACHINES_TIMES_MIN: f64 = 12.5;
 
 /// Judges one profile.
 pub fn judge(
@@ -386,6 +393,7 @@ fn weigh(
     weigh_shape_once(&mut evidence, &mut families);
     explain_by_links(&mut evidence, &mut families);
     weigh_cheap_signs(profile, &mut evidence, &mut families);
+    weigh_copied_rhythm(&mut evidence, &mut families);
     if !by_rhythm && families[Family::Shape as usize] < 0.0 {
         families[Family::Shape as usize] = 0.0;
         let shape = evidence.iter_mut();
@@ -487,19 +495,34 @@ fn by_sum(
     verdict
 }
 
-/// What was learned of the whole shape has seen what the single rules about it say: then they count nothing.
+/// What was learned of the whole shape has seen what the single rules about it say: then they count nothing. Only where it has seen
+/// nothing like the source, a rate that is kept day and night says more than it can.
 fn weigh_shape_once(evidence: &mut [Evidence], families: &mut [f64]) {
-    let learned = evidence
+    const SINGLE: [&str; 3] = ["clockwork_visits", "no_daily_rhythm", "regular_counts"];
+    const OF_RATE: [&str; 2] = ["no_daily_rhythm", "regular_counts"];
+    let shape = |item: &Evidence| item.detector == "traffic_shape";
+    let Some(weight) = evidence
         .iter()
-        .find(|item| item.detector == "traffic_shape");
-    if let Some(weight) = learned.map(|item| item.weight) {
-        families[Family::Shape as usize] = weight;
-        let single = ["clockwork_visits", "no_daily_rhythm", "regular_counts"];
-        let others = evidence
-            .iter_mut()
-            .filter(|item| single.contains(&item.detector));
-        others.for_each(|item| item.weight = 0.0);
+        .find(|item| shape(item))
+        .map(|item| item.weight)
+    else {
+        return;
+    };
+    let of_rate = evidence
+        .iter()
+        .filter(|item| OF_RATE.contains(&item.detector));
+    let rate: f64 = of_rate.map(|item| item.weight).sum();
+    let by_rate = weight > 0.0 && rate > weight;
+    for item in evidence.iter_mut() {
+        let is_out = match by_rate {
+            true => shape(item) || item.detector == "clockwork_visits",
+            false => SINGLE.contains(&item.detector),
+        };
+        if is_out {
+            item.weight = 0.0;
+        }
     }
+    families[Family::Shape as usize] = if by_rate { rate } else { weight };
 }
 
 /// Who reads a long text by its links goes upwards, never comes back and uses no parameters: nothing of that is a sign then.
@@ -526,16 +549,15 @@ fn explain_by_links(evidence: &mut [Evidence], families: &mut [f64]) {
     }
 }
 
-fn is_act(item: &Evidence) -> bool {
-    item.weight >= ACT_MIN && ACTS.contains(&item.detector)
+/// True for what only a program does, or leaves out.
+fn is_programs(item: &Evidence) -> bool {
+    let names = ACTS.iter().chain(&SKIPS);
+    item.weight >= ACT_MIN && names.into_iter().any(|name| *name == item.detector)
 }
 
-/// True for a machine's times from a few browsers: no crowd evens them out, and no person keeps them.
-fn is_machine_of_few(profile: &Profile, item: &Evidence) -> bool {
-    const BROWSERS_FEW: std::ops::RangeInclusive<usize> = 1..=3;
-    item.detector == "traffic_shape"
-        && item.weight >= ACT_MIN
-        && BROWSERS_FEW.contains(&profile.agents.count())
+/// True for times that leave no doubt to any classifier.
+fn is_machines_times(item: &Evidence) -> bool {
+    item.detector == "traffic_shape" && item.weight >= MACHINES_TIMES_MIN
 }
 
 /// Pages that each browser of a source fetches on a day on which it comes; none where agents are not logged.
@@ -549,19 +571,35 @@ fn pages_of_a_browser(profile: &Profile) -> f64 {
 
 /// Bounds what signs of people are worth that a program can copy for little.
 fn weigh_cheap_signs(profile: &Profile, evidence: &mut [Evidence], families: &mut [f64]) {
+    let is_machine = |item: &Evidence| is_programs(item) || is_machines_times(item);
+    let acts = evidence.iter().any(is_machine);
     let is_reader = pages_of_a_browser(profile) <= BROWSER_PAGES_MAX;
-    let is_machine = |item: &Evidence| is_act(item) || is_machine_of_few(profile, item);
-    let most = match is_reader && !evidence.iter().any(is_machine) {
+    let most = match is_reader && !acts {
         true => CHEAP_MAX,
         false => CHEAP_AGAINST_ACTS,
     };
-    let is_cheap = |item: &Evidence| item.weight < 0.0 && CHEAP.contains(&item.detector);
+    // Several browsers in equal parts are a list that a program draws from, once it is one.
+    let is_copied = |name: &str| CHEAP.contains(&name) || acts && name == "unbalanced_traffic";
+    let is_cheap = |item: &Evidence| item.weight < 0.0 && is_copied(item.detector);
     let cheap = evidence.iter().filter(|item| is_cheap(item));
     let sum: f64 = cheap.map(|item| item.weight).sum();
     if sum < most {
         families[Family::Headers as usize] += most - sum;
         let cheap = evidence.iter_mut().filter(|item| is_cheap(item));
         cheap.for_each(|item| item.weight *= most / sum);
+    }
+}
+
+/// Bounds what the rhythm of people is worth to a source that does what only a program does: a timetable is copied for little.
+fn weigh_copied_rhythm(evidence: &mut [Evidence], families: &mut [f64]) {
+    if !evidence.iter().any(is_programs) {
+        return;
+    }
+    let mut shape = evidence.iter_mut();
+    let shape = shape.find(|item| item.detector == "traffic_shape");
+    if let Some(item) = shape.filter(|item| item.weight < RHYTHM_AGAINST_ACTS) {
+        families[Family::Shape as usize] = RHYTHM_AGAINST_ACTS;
+        item.weight = RHYTHM_AGAINST_ACTS;
     }
 }
 

@@ -54,11 +54,12 @@ impl Detector for LoadedPageParts {
                 need: self.parts_min,
             });
         }
-        // A browser that is set to send no referrer names no page with parts either. Where it does name pages, parts must, too.
+        // A browser that is set to send no referrer names no page with parts either. Where it does name pages, parts must, too, unless
+        // there are all kinds of them: then some of many browsers send it.
         let is_silent = profile.assets_of_pages == 0 && profile.referrers_link == 0;
         let has_kinds = profile.images > 0
             && (profile.assets > profile.images || profile.images >= 2 * profile.pages);
-        let parts = match is_silent && has_kinds {
+        let parts = match is_silent && has_kinds || profile.loads_all_kinds_silently() {
             true => profile.assets,
             false => profile.assets_of_pages,
         };

@@ -19,6 +19,7 @@ mod low_page_revisit;
 mod low_parameter_usage;
 mod no_daily_rhythm;
 mod old_protocol;
+mod partial_pages;
 mod posted_blindly;
 mod probed_weak_spots;
 mod regular_counts;
@@ -43,7 +44,7 @@ pub use traffic_shape::inspect_shape;
 pub use traffic_shape::shape_values;
 
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.
-pub const SPECS: [Spec; 28] = [
+pub const SPECS: [Spec; 29] = [
     agents_of_one_page::SPEC,
     campaign_member::SPEC,
     claimed_operator::SPEC,
@@ -63,6 +64,7 @@ pub const SPECS: [Spec; 28] = [
     low_parameter_usage::SPEC,
     no_daily_rhythm::SPEC,
     old_protocol::SPEC,
+    partial_pages::SPEC,
     posted_blindly::SPEC,
     probed_weak_spots::SPEC,
     regular_counts::SPEC,

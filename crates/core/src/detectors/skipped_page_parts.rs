@@ -47,9 +47,8 @@ const DECIBANS_MAX: f64 = 9.0;
 /// ...which hardly anybody does for this many pages, so that they decide alone.
 const EXPECTED_MANY: f64 = 15.0;
 const DECIBANS_MANY: f64 = 12.0;
-/// What style sheets and scripts without a single image are worth, where so many pages or more would have come with images. Some
-/// people block images; few do so for hundreds of pages.
-const IMAGES: [(f64, f64); 3] = [(200.0, 10.0), (50.0, 7.0), (10.0, 4.0)];
+/// Nor does a cache explain it, where parts came with so many views of others, as often as they came at all.
+const VIEWS_MANY: f64 = 50.0;
 /// What coming again for days is worth, whatever the pages: hardly a cache lasts that long. It takes this share of a folder's views with
 /// parts.
 const DECIBANS_DAYS: f64 = 6.0;
@@ -73,15 +72,12 @@ impl Detector for SkippedPageParts {
         let parts = f64::from(profile.assets) / f64::from(profile.shown.max(1));
         let Expected {
             parts: expected,
-            images,
             first,
+            views,
+            ..
         } = context.site.expected_parts(profile);
         if profile.shown > 0 && parts > self.parts_max {
-            let weighs = IMAGES.iter().find(|(from, _)| images >= *from);
-            return match weighs.filter(|_| profile.images == 0) {
-                Some((_, decibans)) => without_images(profile, images, *decibans),
-                None => Outcome::Clear(parts),
-            };
+            return Outcome::Clear(parts);
         }
         let expected = expected.min(f64::from(profile.shown));
         let days = (profile.last_seen - profile.first_seen) / 86_400;
@@ -89,6 +85,7 @@ impl Detector for SkippedPageParts {
         // Who goes from page to page by links may have everything in the cache.
         let reads = profile.chain * 5 >= profile.referrers * 2 && profile.chain > 0;
         let least = match is_some && !reads && first >= FIRST_MIN {
+            _ if views >= VIEWS_MANY => DECIBANS_MANY,
             true if days >= self.days_min => DECIBANS_DAYS,
             true if first >= FIRST_USUAL => DECIBANS_SOME,
             _ => 0.0,
@@ -112,7 +109,10 @@ impl Detector for SkippedPageParts {
             0 => "no".to_owned(),
             some => format!("only {some}"),
         };
-        let (pages, with) = (profile.distinct_pages.count(), expected.max(first).ceil());
+        let (pages, with) = (
+            profile.distinct_pages.count(),
+            expected.max(first).max(views).ceil(),
+        );
         let decibans = match expected >= EXPECTED_MANY {
             true => DECIBANS_MANY,
             false => (DECIBANS_EACH * expected).min(DECIBANS_MAX),
@@ -129,20 +129,6 @@ impl Detector for SkippedPageParts {
             ],
         )
     }
-}
-
-fn without_images(profile: &Profile, expected: f64, decibans: f64) -> Outcome {
-    Outcome::learned(
-        decibans,
-        format!(
-            "it loaded {} style sheets and scripts but no image; a browser would have with about {expected:.0} of its pages, as others did",
-            profile.assets
-        ),
-        &[
-            ("images_expected", expected),
-            ("parts", f64::from(profile.assets)),
-        ],
-    )
 }
 
 /// True for the agent of a browser that shows text alone, and loads nothing else.

@@ -118,7 +118,8 @@ impl SuspiciousReferrer {
     /// It loads pictures, and names no page for these either.
     fn is_private(&self, profile: &Profile) -> bool {
         let parts = f64::from(profile.assets) / f64::from(profile.pages.max(1));
-        parts >= self.private_assets && profile.assets_of_pages == 0
+        let is_silent = parts >= self.private_assets && profile.assets_of_pages == 0;
+        is_silent || parts >= self.private_assets / 2.0 && profile.loads_all_kinds_silently()
     }
 
     /// Enough referrers, and the listings among them are the site's own.

@@ -70,6 +70,8 @@ pub struct Profile {
     pub declared: u32,
     /// Page requests that name the page fetched just before as the one that led there.
     pub chain: u32,
+    /// Requests for fonts and the site's icon.
+    pub drawn: u16,
     /// Requests for `/robots.txt`.
     pub robots: u16,
     /// The first of the robot list that was named, one more than its number.
@@ -308,6 +310,9 @@ impl Profile {
         self.robots = self
             .robots
             .saturating_add(u16::from(record.has(flag::ROBOTS)));
+        self.drawn = self
+            .drawn
+            .saturating_add(u16::from(record.has(flag::DRAWN)));
         if record.has(ODD) {
             let seldom = self.seldom.get_or_insert_default();
             seldom.oddities.observe(record);
@@ -393,6 +398,7 @@ impl Profile {
         for (mine, theirs) in sums {
             *mine = mine.saturating_add(theirs);
         }
+        self.drawn = self.drawn.saturating_add(other.drawn);
         self.robots = self.robots.saturating_add(other.robots);
         self.robot = match (self.robot, other.robot) {
             (0, robot) | (robot, 0) => robot,
@@ -464,6 +470,17 @@ impl Profile {
     pub fn oddities(&self) -> Oddities {
         let seldom = self.seldom.as_ref();
         seldom.map_or_else(Oddities::default, |seldom| seldom.oddities)
+    }
+
+    /// Requests for style sheets, scripts and fonts.
+    pub fn styles(&self) -> u32 {
+        self.assets - self.images
+    }
+
+    /// True for who loads every kind of part, and hardly ever says with which page: browsers behind something that takes the referrer away.
+    pub fn loads_all_kinds_silently(&self) -> bool {
+        let is_silent = self.assets_of_pages <= self.assets / 20;
+        is_silent && self.images > 0 && self.styles() > 0 && self.drawn > 0
     }
 
     /// True for who loads pages as a browser shows them: with about a part for each, pictures among them.

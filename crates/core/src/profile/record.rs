@@ -94,6 +94,8 @@ pub(crate) mod flag {
     pub(crate) const REFERRER_ODD: u32 = 1 << 29;
     /// The request line tells the version of HTTP.
     pub(crate) const PROTOCOL_LOGGED: u32 = 1 << 30;
+    /// A font or the site's icon: what only a browser asks for that shows the page.
+    pub(crate) const DRAWN: u32 = 1 << 31;
 }
 
 /// How long an answer took, in two bytes: twelve bits, and how far to shift them. Counts [`Took::UNIT_US`].
@@ -328,6 +330,8 @@ impl Lens {
             }
             Resource::Image => record.flags |= flag::ASSET | flag::IMAGE,
             Resource::Asset => record.flags |= flag::ASSET,
+            Resource::Font => record.flags |= flag::ASSET | flag::DRAWN,
+            Resource::Icon => record.flags |= flag::DRAWN,
             Resource::Robots => record.flags |= flag::ROBOTS,
             _ => {}
         }
@@ -370,7 +374,7 @@ impl Lens {
         }
         // What a site really has is seldom looked for in vain: most requests need no look at the list.
         let is_usual = matches!(request.status, 200 | 304) && !path.starts_with(b"/.");
-        let is_part = matches!(resource, Resource::Asset | Resource::Image);
+        let is_part = matches!(resource, Resource::Asset | Resource::Font | Resource::Image);
         if (!is_usual || is_post)
             && !is_part
             && knowledge

@@ -5,10 +5,14 @@
 pub(super) enum Resource {
     /// Content a person reads.
     Page,
-    /// Style sheets, scripts and fonts: what a browser fetches by itself to show a page.
+    /// Style sheets and scripts: what a browser fetches by itself to show a page.
     Asset,
+    /// Fonts, which style sheets name.
+    Font,
     /// Pictures, which it fetches likewise.
     Image,
+    /// The site's icon. Browsers ask for it whether its pages have parts or not: it belongs to no page.
+    Icon,
     /// `/robots.txt`
     Robots,
     /// Feeds, interfaces for programs, downloads.
@@ -60,12 +64,10 @@ fn of_extension(extension: &[u8]) -> Resource {
     match &*lower {
         b"html" | b"htm" | b"xhtml" | b"shtml" | b"php" | b"php3" | b"php5" | b"phtml" | b"jsp"
         | b"jspx" | b"asp" | b"aspx" | b"do" | b"cgi" | b"pl" | b"cfm" => Resource::Page,
-        b"css" | b"js" | b"mjs" | b"map" | b"woff" | b"woff2" | b"ttf" | b"eot" | b"otf" => {
-            Resource::Asset
-        }
+        b"css" | b"js" | b"mjs" | b"map" => Resource::Asset,
+        b"woff" | b"woff2" | b"ttf" | b"eot" | b"otf" => Resource::Font,
         b"png" | b"jpg" | b"jpeg" | b"gif" | b"svg" | b"webp" | b"avif" | b"bmp" => Resource::Image,
-        // Browsers ask for the icon of a site whether its pages have parts or not: it belongs to no page.
-        b"ico" => Resource::Other,
+        b"ico" => Resource::Icon,
         // A dot inside a page's name: /release-2.0, /john.smith
         _ if lower.iter().all(u8::is_ascii_digit) => Resource::Page,
         _ => Resource::Other,

@@ -1,0 +1,150 @@
+//! Some kinds of page parts are never loaded: style sheets but no picture, pictures but no style sheet, neither font nor icon.
+//!
+//! # Why it matters
+//! A browser that shows a page loads everything it takes: style sheets, scripts, pictures, the fonts that a style sheet names and the
+//! site's icon. A program that wants to look like a browser fetches what it finds in the page's text, one kind or two. The site's other
+//! visitors show which kinds belong together here: the more of them load a kind, the more its absence says.
+//!
+//! # When it is wrong
+//! Some people block pictures or fonts, and a cache may hold what never changes. So a few missing parts weigh little, and only
+//! hundreds of loads without one weigh much. The detector abstains where visitors do not have the habit themselves.
+
+use super::Detector;
+use super::Family;
+use super::Spec;
+use super::settings;
+use super::skipped_page_parts::is_text_browser;
+use crate::evidence::Context;
+use crate::evidence::Gap;
+use crate::evidence::Outcome;
+use crate::profile::Profile;
+use crate::site::Habit;
+
+pub(super) const SPEC: Spec = Spec::of::<PartialPages>(
+    "partial_pages",
+    Family::Headers,
+    None,
+    include_str!("partial_pages.rs"),
+);
+
+settings! {
+    PartialPages {
+        /// Stay silent below this many parts of the kinds that it loads.
+        parts_min: u32 = 10,
+        /// Share of the site's other visitors that must load a kind for its absence to count.
+        habit_min: f64 = 0.6,
+    }
+}
+
+/// What a kind that never comes is worth at most, by the parts of other kinds that came. Some people block pictures or fonts; few do so
+/// for hundreds of pages.
+const DECIBANS: [(f64, f64); 4] = [(500.0, 12.0), (200.0, 10.0), (50.0, 7.0), (10.0, 4.0)];
+
+/// A kind of parts that a source never loads.
+struct Missing {
+    loaded: u32,
+    loaded_name: &'static str,
+    missing_name: &'static str,
+    /// Of the visitors who load the one kind, how many load the other.
+    habit: f64,
+    /// Parts of the missing kind that others would have loaded.
+    expected: f64,
+}
+
+impl Detector for PartialPages {
+    fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
+        let styles = profile.styles();
+        if styles.max(profile.images) < self.parts_min {
+            return Outcome::Abstain(Gap::TooFew {
+                what: "style sheets, scripts or images",
+                have: styles.max(profile.images),
+                need: self.parts_min,
+            });
+        }
+        let agent = profile.agents.top();
+        let agent = agent.and_then(|agent| context.agents.text(agent));
+        if agent.is_some_and(is_text_browser) {
+            return Outcome::Abstain(Gap::NotKnown("its agent is that of a text browser"));
+        }
+        let missing = [
+            self.without_images(profile, context),
+            self.without_styles(profile, context),
+            self.without_fonts(profile, context),
+        ];
+        let weighed = missing
+            .into_iter()
+            .flatten()
+            .map(|missing| (missing.decibans(), missing));
+        let strongest = weighed.max_by(|one, other| one.0.total_cmp(&other.0));
+        match strongest {
+            Some((decibans, missing)) if decibans > 0.0 => missing.tell(decibans),
+            _ => Outcome::Clear(0.0),
+        }
+    }
+}
+
+impl PartialPages {
+    fn without_images(&self, profile: &Profile, context: &Context<'_>) -> Option<Missing> {
+        let expected = context.site.expected_parts(profile).images;
+        (profile.images == 0).then_some(Missing {
+            loaded: profile.styles(),
+            loaded_name: "style sheets and scripts",
+            missing_name: "image",
+            habit: 1.0,
+            expected,
+        })
+    }
+
+    fn without_styles(&self, profile: &Profile, context: &Context<'_>) -> Option<Missing> {
+        let is_bare = profile.styles() == 0 && profile.drawn == 0;
+        let habit = self.habit(context.site.customs().styled)?;
+        is_bare.then_some(Missing {
+            loaded: profile.images,
+            loaded_name: "images",
+            missing_name: "style sheet or script",
+            habit,
+            expected: f64::from(profile.images),
+        })
+    }
+
+    fn without_fonts(&self, profile: &Profile, context: &Context<'_>) -> Option<Missing> {
+        let habit = self.habit(context.site.customs().drawn)?;
+        (profile.drawn == 0).then_some(Missing {
+            loaded: profile.styles(),
+            loaded_name: "style sheets and scripts",
+            missing_name: "font and not the site's icon",
+            habit,
+            expected: f64::from(profile.styles()),
+        })
+    }
+
+    /// The share of visitors with a habit, where enough of them have it.
+    fn habit(&self, habit: Habit) -> Option<f64> {
+        habit.share().filter(|share| *share >= self.habit_min)
+    }
+}
+
+impl Missing {
+    /// How much likelier a source with this gap is a program: the rarer the gap is among visitors, the more.
+    fn decibans(&self) -> f64 {
+        let most = DECIBANS.iter().find(|(from, _)| self.expected >= *from);
+        let most = most.map_or(0.0, |(_, decibans)| *decibans);
+        let rare = -10.0 * (1.0 - self.habit).max(1e-3).log10();
+        most.min(rare)
+    }
+
+    fn tell(&self, decibans: f64) -> Outcome {
+        Outcome::learned(
+            decibans,
+            format!(
+                "it loaded {} {} but no {}, as a browser would have",
+                self.loaded, self.loaded_name, self.missing_name
+            ),
+            &[
+                ("habit", self.habit),
+                ("loaded", f64::from(self.loaded)),
+                ("expected", self.expected),
+            ],
+        )
+    }
+}
