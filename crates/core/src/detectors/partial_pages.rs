@@ -31,8 +31,10 @@ settings! {
     PartialPages {
         /// Stay silent below this many parts of the kinds that it loads.
         parts_min: u32 = 10,
-        /// Share of the site's other visitors that must load a kind for its absence to count.
-        habit_min: f64 = 0.6,
+        /// Share of the site's other visitors that must load fonts or the icon for their absence to count.
+        fonts_min: f64 = 0.6,
+        /// The same for style sheets and scripts beside pictures. Where caches keep them, many load pictures alone.
+        styles_min: f64 = 0.95,
     }
 }
 
@@ -97,7 +99,7 @@ impl PartialPages {
 
     fn without_styles(&self, profile: &Profile, context: &Context<'_>) -> Option<Missing> {
         let is_bare = profile.styles() == 0 && profile.drawn == 0;
-        let habit = self.habit(context.site.customs().styled)?;
+        let habit = habit(context.site.customs().styled, self.styles_min)?;
         is_bare.then_some(Missing {
             loaded: profile.images,
             loaded_name: "images",
@@ -108,7 +110,7 @@ impl PartialPages {
     }
 
     fn without_fonts(&self, profile: &Profile, context: &Context<'_>) -> Option<Missing> {
-        let habit = self.habit(context.site.customs().drawn)?;
+        let habit = habit(context.site.customs().drawn, self.fonts_min)?;
         (profile.drawn == 0).then_some(Missing {
             loaded: profile.styles(),
             loaded_name: "style sheets and scripts",
@@ -117,11 +119,11 @@ impl PartialPages {
             expected: f64::from(profile.styles()),
         })
     }
+}
 
-    /// The share of visitors with a habit, where enough of them have it.
-    fn habit(&self, habit: Habit) -> Option<f64> {
-        habit.share().filter(|share| *share >= self.habit_min)
-    }
+/// The share of visitors with a habit, where enough of them have it.
+fn habit(habit: Habit, least: f64) -> Option<f64> {
+    habit.share().filter(|share| *share >= least)
 }
 
 impl Missing {

@@ -34,6 +34,8 @@ settings! {
         shown_min: u32 = 5,
         /// ...which weighs more if that went on for this many days.
         days_min: u32 = 3,
+        /// Pages a day that nobody reads alone. Among several people somebody loads parts, whatever the others have in their caches.
+        day_pages_max: u32 = 500,
         /// Share of parts for each page up to which it counts as loading none.
         parts_max: f64 = 0.02,
     }
@@ -47,7 +49,7 @@ const DECIBANS_MAX: f64 = 9.0;
 /// ...which hardly anybody does for this many pages, so that they decide alone.
 const EXPECTED_MANY: f64 = 15.0;
 const DECIBANS_MANY: f64 = 12.0;
-/// Nor does a cache explain it, where parts came with so many views of others, as often as they came at all.
+/// Nor does a cache explain it from more pages than one person reads, where parts came with so many views of others.
 const VIEWS_MANY: f64 = 50.0;
 /// What coming again for days is worth, whatever the pages: hardly a cache lasts that long. It takes this share of a folder's views with
 /// parts.
@@ -85,7 +87,7 @@ impl Detector for SkippedPageParts {
         // Who goes from page to page by links may have everything in the cache.
         let reads = profile.chain * 5 >= profile.referrers * 2 && profile.chain > 0;
         let least = match is_some && !reads && first >= FIRST_MIN {
-            _ if views >= VIEWS_MANY => DECIBANS_MANY,
+            _ if views >= VIEWS_MANY && self.is_more_than_one_reads(profile) => DECIBANS_MANY,
             true if days >= self.days_min => DECIBANS_DAYS,
             true if first >= FIRST_USUAL => DECIBANS_SOME,
             _ => 0.0,
@@ -128,6 +130,12 @@ impl Detector for SkippedPageParts {
                 ("shown", f64::from(profile.shown)),
             ],
         )
+    }
+}
+
+impl SkippedPageParts {
+    fn is_more_than_one_reads(&self, profile: &Profile) -> bool {
+        profile.shown / profile.bins.busy_days().max(1) > self.day_pages_max
     }
 }
 
