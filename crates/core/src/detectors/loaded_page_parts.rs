@@ -104,7 +104,8 @@ impl Detector for LoadedPageParts {
 /// True for who loads parts, but none of the pictures that others load with a good part of the same pages.
 pub(super) fn lacks_images(profile: &Profile, context: &Context<'_>, expected_min: f64) -> bool {
     const PAGES_SHARE: f64 = 0.2;
-    if profile.images > 0 {
+    // Who asks for fonts and the icon has a browser that shows pages; its cache has the pictures.
+    if profile.images > 0 || profile.drawn > 0 {
         return false;
     }
     let expected = context.site.expected_parts(profile).images;

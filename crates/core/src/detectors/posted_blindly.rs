@@ -59,6 +59,10 @@ impl Detector for PostedBlindly {
             ));
         }
         let links = f64::from(odd.posts_link) / f64::from(odd.posts);
+        // Who goes through a queue by its links has everything in the cache.
+        if links >= self.links_from && profile.chain * 5 >= profile.referrers * 2 {
+            return Outcome::Clear(share);
+        }
         let decibans = match (links >= self.links_from, forms >= self.many) {
             (true, _) => 5.0,
             (false, false) => 9.0,

@@ -46,7 +46,9 @@ settings! {
 const DECIBANS_EACH: f64 = 2.0;
 /// At most so much: somebody may block everything but the text...
 const DECIBANS_MAX: f64 = 9.0;
-/// ...which hardly anybody does for this many pages, so that they decide alone.
+/// ...and who goes from page to page by links has loaded them on an earlier visit.
+const DECIBANS_READER: f64 = 5.0;
+/// Hardly anybody blocks them for this many pages, so that they decide alone.
 const EXPECTED_MANY: f64 = 15.0;
 const DECIBANS_MANY: f64 = 12.0;
 /// Nor does a cache explain it from more pages than one person reads, where parts came with so many views of others.
@@ -116,6 +118,7 @@ impl Detector for SkippedPageParts {
             expected.max(first).max(views).ceil(),
         );
         let decibans = match expected >= EXPECTED_MANY {
+            _ if reads => (DECIBANS_EACH * expected).min(DECIBANS_READER),
             true => DECIBANS_MANY,
             false => (DECIBANS_EACH * expected).min(DECIBANS_MAX),
         };

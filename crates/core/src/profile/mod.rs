@@ -68,7 +68,7 @@ pub struct Profile {
     pub browsers: u32,
     /// Requests under an agent that names a robot.
     pub declared: u32,
-    /// Page requests that name the page fetched just before as the one that led there.
+    /// Page requests that name the page fetched just before as the one that led there, or the one from which that was opened.
     pub chain: u32,
     /// Requests for fonts and the site's icon.
     pub drawn: u16,
@@ -224,14 +224,30 @@ pub struct Pairs {
 struct Trail {
     order: u64,
     page: u32,
-    agent: u32,
+    agent: u16,
     stream: u16,
     group: u16,
+    /// The page that led to it, where that was fetched, too: lower half of its hash.
+    opener: u16,
+    /// Pages opened from there so far.
+    opened: u8,
     /// The page before it was of the same folder.
     is_later: bool,
     /// Parts of it that came: any, and pictures.
     has_parts: bool,
     has_images: bool,
+}
+
+/// Pages opened from one that count as followed links. Whoever names the same page for hundreds has not been there each time.
+const OPENED_MAX: u8 = 12;
+
+impl Trail {
+    /// True where the record names this page, or the one from which this was opened.
+    fn leads_to(&self, record: &Record) -> bool {
+        let from = record.from;
+        from == self.page as u16
+            || from != 0 && from == self.opener && self.opened < OPENED_MAX && record.is_page()
+    }
 }
 
 /// What a request tells about how the pages of a folder are loaded.
@@ -324,7 +340,7 @@ impl Profile {
             self.observe_page(record, stream);
             viewing = Viewing {
                 folder: folder(record.page),
-                view: self.assets > 0 && record.has(flag::SHOWN),
+                view: self.assets > 0 && self.shows_pages() && record.has(flag::SHOWN),
                 is_later: self.trails.last().is_some_and(|trail| trail.is_later),
                 ..Viewing::default()
             };
@@ -342,6 +358,7 @@ impl Profile {
             self.compare_agents(record, stream);
         }
         let is_image = record.has(flag::IMAGE);
+        let shows = self.shows_pages();
         let Some(last) = self.trails.iter_mut().find(|trail| trail.stream == stream) else {
             return Viewing::default();
         };
@@ -352,9 +369,9 @@ impl Profile {
         let viewing = Viewing {
             folder: folder(last.page),
             // The page itself was not counted yet: nobody knew that its visitor loads parts.
-            view: is_first,
+            view: is_first && shows,
             is_later: last.is_later,
-            with_parts: !last.has_parts,
+            with_parts: shows && !last.has_parts,
             with_images: is_image && !last.has_images,
         };
         last.has_parts = true;
@@ -451,12 +468,13 @@ impl Profile {
     /// Notes a part of the last page, or a link followed from it, that came under another agent.
     fn compare_agents(&mut self, record: &Record, stream: u16) {
         let last = self.trails.iter().find(|trail| trail.stream == stream);
-        let Some(last) = last.filter(|last| last.page as u16 == record.from) else {
+        let Some(last) = last.filter(|last| last.leads_to(record)) else {
             return;
         };
-        if last.agent != record.agent {
+        let is_next = last.page as u16 == record.from;
+        if is_next && last.agent != record.agent as u16 {
             self.seldom.get_or_insert_default().oddities.other_agent += 1;
-        } else if record.is_page() {
+        } else if record.is_page() && last.agent == record.agent as u16 {
             self.chain += 1;
         }
     }
@@ -470,6 +488,11 @@ impl Profile {
     pub fn oddities(&self) -> Oddities {
         let seldom = self.seldom.as_ref();
         seldom.map_or_else(Oddities::default, |seldom| seldom.oddities)
+    }
+
+    /// True for who does what only a browser does that shows pages: such sources tell what comes with a page.
+    fn shows_pages(&self) -> bool {
+        self.images > 0 || self.drawn > 0
     }
 
     /// Requests for style sheets, scripts and fonts.
@@ -511,9 +534,11 @@ impl Profile {
         let next = Trail {
             order: record.order,
             page: record.page,
-            agent: record.agent,
+            agent: record.agent as u16,
             stream,
             group: record.group,
+            opener: 0,
+            opened: 0,
             is_later: false,
             has_parts: false,
             has_images: false,
@@ -523,7 +548,21 @@ impl Profile {
             return;
         };
         let is_later = folder(last.page) == folder(next.page);
-        let last = std::mem::replace(last, Trail { is_later, ..next });
+        let (opener, opened) = match record.from {
+            0 => (0, 0),
+            from if from == last.page as u16 => (from, 1),
+            from if from == last.opener => (from, last.opened.saturating_add(1)),
+            _ => (0, 0),
+        };
+        let last = std::mem::replace(
+            last,
+            Trail {
+                is_later,
+                opener,
+                opened,
+                ..next
+            },
+        );
         if last.page == next.page || last.group != next.group || last.order == next.order {
             return;
         }
