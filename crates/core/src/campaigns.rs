@@ -48,6 +48,7 @@ use found::settle;
 use pool::Sums;
 use shared::Group;
 use shared::Key;
+use shared::Manner;
 use shared::Print;
 use shared::Seen;
 use shared::Sizes;
@@ -134,7 +135,7 @@ impl Finder<'_> {
             let is_one = |earlier: &usize| {
                 let (a, b) = (&found.all[*earlier], &found.all[later]);
                 // What tells these has nothing to do with agents.
-                let alone = [How::Times, How::Login, How::Form];
+                let alone = [How::Times, How::Login, How::Form, How::Manner];
                 if a.window != b.window || alone.contains(&a.how) || alone.contains(&b.how) {
                     return false;
                 }
@@ -206,7 +207,8 @@ impl Finder<'_> {
         let walked = self.tables.par_iter().map(|table| {
             let mut seen = Seen::default();
             table.for_each(self.clock, |source, window, profile| {
-                let shared = keys(source, window, profile, systems);
+                let mut shared = keys(source, window, profile, systems);
+                shared.retain(|key| self.may_share(key, profile));
                 let telling = shared.iter().filter(|key| tells(key, profile));
                 telling.for_each(|key| sizes.add(key));
                 seen.count(source, window, profile);
@@ -307,9 +309,11 @@ impl Finder<'_> {
                         value: *value,
                     });
                     let shared = keys(source, window, profile, systems);
-                    let shared = shared.into_iter();
-                    let shared =
-                        shared.filter(|key| large.contains(key) && !seen.is_of_people(key));
+                    let shared = shared.into_iter().filter(|key| {
+                        large.contains(key)
+                            && !seen.is_of_people(key)
+                            && self.may_share(key, profile)
+                    });
                     for key in cluster.into_iter().chain(shared) {
                         groups.entry(key).or_default().add(source, profile, bins);
                     }
@@ -325,6 +329,17 @@ impl Finder<'_> {
             whole.entry(key).or_default().absorb(group, bins);
         }
         whole
+    }
+
+    /// False for the manner of a text browser: that is no sign of a program.
+    fn may_share(&self, key: &Key, profile: &Profile) -> bool {
+        let text = |agent: u32| self.agents.text(agent);
+        key.how != How::Manner
+            || !profile
+                .agents
+                .top()
+                .and_then(text)
+                .is_some_and(is_text_browser)
     }
 
     /// Judges a group as one, and keeps it if it crawls.
@@ -376,6 +391,7 @@ impl Finder<'_> {
             evidence: match key.how {
                 How::Times => vec![same_times(group)],
                 How::Login | How::Form => vec![attack(key.how, group)],
+                How::Manner => group.pool.sums.evidence_beside_habits(everybody),
                 _ => group.pool.sums.evidence(everybody),
             },
             by_rhythm: key.how == How::Times && self.is_busy_as_a_crowd(key, group),
@@ -418,6 +434,12 @@ impl Finder<'_> {
             }
             // Who was chosen for following no links cannot be found by that.
             How::Habit => sum(&|name| NOT_HABITS.contains(&name)) >= self.options().decibans_min,
+            // Strangers who came in one manner have pages in common, and come for few or for many.
+            How::Manner => {
+                verdict.decibans >= self.options().decibans_min
+                    && sum(&|name| name == "divided_pages") > 0.0
+                    && sum(&|name| name == "alike_members") > 0.0
+            }
         }
     }
 
@@ -448,6 +470,14 @@ impl Finder<'_> {
             How::Habit => format!(
                 "use the agent '{agent}' without following links or loading what belongs to pages"
             ),
+            How::Manner if key.value == Manner::Bare as u64 => {
+                "come once for a few pages, never go from one to the next and load nothing that belongs to them"
+                    .to_owned()
+            }
+            How::Manner => {
+                "come once for a few pages, load style sheets but nothing that shows, and make up their referrers"
+                    .to_owned()
+            }
             How::Session => "send the same session cookie".to_owned(),
             How::Cookie => format!(
                 "use the agent '{agent}' and drop their session cookie after {} pages or so",

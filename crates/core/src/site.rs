@@ -7,6 +7,7 @@ use cattlegrid_learn::series::DAY;
 use crate::profile::Distinct;
 use crate::profile::FOLDER_BITS;
 use crate::profile::Profile;
+use crate::profile::REFERRER_CELLS;
 use crate::profile::Record;
 use crate::profile::Viewing;
 use crate::profile::flag;
@@ -507,7 +508,28 @@ impl Site {
     /// True for a host that at least one in a hundred asset requests names as its page's. Where the log has no assets, for one that
     /// at least half of the page requests with a referrer name.
     pub fn is_own_host(&self, host: u32) -> bool {
-        let at = host as usize % HOST_CELLS;
+        self.is_own_cell(host as usize % HOST_CELLS)
+    }
+
+    /// How many page requests of a source name a page of this site that it never fetched.
+    pub fn borrowed(&self, profile: &Profile) -> u32 {
+        let borrowed = profile.oddities().borrowed;
+        if borrowed == [0; REFERRER_CELLS] {
+            return 0;
+        }
+        let is_own = |cell: usize| {
+            (cell..HOST_CELLS)
+                .step_by(REFERRER_CELLS)
+                .any(|at| self.is_own_cell(at))
+        };
+        let cells = borrowed.into_iter().enumerate();
+        cells
+            .filter(|(cell, count)| *count > 0 && is_own(*cell))
+            .map(|(_, count)| u32::from(count))
+            .sum()
+    }
+
+    fn is_own_cell(&self, at: usize) -> bool {
         let named = |cells: &Option<Box<[u32; HOST_CELLS]>>| {
             cells.as_ref().map_or(0, |cells| u64::from(cells[at]))
         };

@@ -246,8 +246,9 @@ const CHEAP: [&str; 4] = [
 /// What the cheap signs are worth together at most.
 const CHEAP_MAX: f64 = -10.0;
 /// What only a program does. A program that does it can just as well load a style sheet, so that cheap signs do not excuse it.
-const ACTS: [&str; 8] = [
+const ACTS: [&str; 9] = [
     "agents_of_one_page",
+    "borrowed_referrer",
     "clockwork_visits",
     "forged_referrer",
     "hammered_login",
@@ -318,13 +319,14 @@ impl Scope {
 
 /// Rules that say nothing about many sources together: what one of them does is not the others' doing, and what is much for one is
 /// not for all.
-const NOT_FOR_GROUPS: [&str; 8] = [
+const NOT_FOR_GROUPS: [&str; 9] = [
     "agents_of_one_page",
     "clockwork_visits",
     "fetched_robots_txt",
     "high_page_rate",
     "ignored_robots_txt",
     "indiscriminate_download",
+    "partial_pages",
     "skipped_page_parts",
     "unbalanced_traffic",
 ];

@@ -28,6 +28,9 @@ pub enum How {
     Agent,
     /// They share a user agent that people use, too, and neither follow links nor load what belongs to a page.
     Habit,
+    /// They come once for a few pages, in a manner that no browser has: without parts and links, or with style sheets alone and referrers
+    /// that are made up.
+    Manner,
     /// They share session cookies, which a server gives to one visitor each.
     Session,
     /// They share a user agent, and begin a new session every few pages.
@@ -47,6 +50,7 @@ impl How {
             How::Form => "form",
             How::Agent => "agent",
             How::Habit => "habit",
+            How::Manner => "manner",
             How::Session => "session",
             How::Cookie => "cookie",
             How::Network => "network",

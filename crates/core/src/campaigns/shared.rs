@@ -43,7 +43,13 @@ impl Key {
         match self.how {
             How::Agent | How::Habit => Some(self.value as u32),
             How::Cookie => Some((self.value >> 8) as u32),
-            How::Times | How::Login | How::Form | How::Session | How::Network | How::System => None,
+            How::Times
+            | How::Login
+            | How::Form
+            | How::Manner
+            | How::Session
+            | How::Network
+            | How::System => None,
         }
     }
 
@@ -120,6 +126,7 @@ pub(super) fn keys(
         agent
             .filter(|_| is_bare)
             .map(|agent| key(How::Habit, agent)),
+        manner(profile).map(|manner| key(How::Manner, manner as u64)),
         network.map(|network| key(How::Network, network.value << 2 | network.kind as u64)),
         system.map(|system| key(How::System, u64::from(system))),
     ];
@@ -127,6 +134,40 @@ pub(super) fn keys(
     keys.extend(cookie_keys(window, agent, profile));
     keys.extend(attack(window, profile));
     keys
+}
+
+/// How a source comes that takes a few pages and is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// It never goes from one page to the next and loads nothing that belongs to a page.
+    Bare = 1,
+    /// It loads style sheets and scripts with its pages, but nothing that shows, and its referrers are made up.
+    Styled = 2,
+}
+
+/// Pages of a source that takes a few and is gone.
+const VISIT_PAGES: std::ops::RangeInclusive<u32> = 2..=12;
+/// Pages that somebody may open from mail or bookmarks with everything else in the cache.
+const BARE_PAGES: u32 = 2;
+/// Half hours that one visit touches.
+const VISIT_HALF_HOURS: u32 = 4;
+
+/// The manner of a source that came once, for pages that the site has, and sent nothing.
+fn manner(profile: &Profile) -> Option<Manner> {
+    let odd = profile.oddities();
+    let is_visit = VISIT_PAGES.contains(&profile.pages)
+        && profile.bins.busy() <= VISIT_HALF_HOURS
+        && profile.shown == profile.pages
+        && profile.referrers == profile.pages;
+    let shows = profile.images > 0 || profile.drawn > 0;
+    if !is_visit || shows || odd.posts > 0 || odd.old_protocol > 0 || profile.robots > 0 {
+        return None;
+    }
+    let borrowed: u32 = odd.borrowed.into_iter().map(u32::from).sum();
+    match profile.assets {
+        0 => (profile.pages > BARE_PAGES && profile.chain == 0).then_some(Manner::Bare),
+        _ => (borrowed > 0).then_some(Manner::Styled),
+    }
 }
 
 /// Passwords of a source from which it may guess them, together with others.

@@ -38,6 +38,8 @@ settings! {
         chain_from: f64 = 0.4,
         /// ...at no more than this many pages in half an hour...
         pages_read: u32 = 40,
+        /// ...or this many, if nearly all of them do: some sites show pictures by pages of their own...
+        pages_chained: u32 = 120,
         /// ...and no more than this many of its pages would have come with parts.
         parts_expected: f64 = 2.0,
         /// Pages that others would have loaded with pictures from which it counts that it loaded none.
@@ -88,7 +90,12 @@ impl Detector for FollowedLinks {
 impl FollowedLinks {
     /// True for who reads one page after the other, of which no browser would load anything new.
     fn reads(&self, profile: &Profile, context: &Context<'_>, chain: f64) -> bool {
-        let slowly = profile.pages <= self.pages_read * profile.bins.busy().max(1);
+        const NEARLY_ALL: f64 = 0.9;
+        let pages = match chain >= NEARLY_ALL {
+            true => self.pages_chained,
+            false => self.pages_read,
+        };
+        let slowly = profile.pages <= pages.saturating_mul(profile.bins.busy().max(1));
         let expected = context.site.expected_parts(profile);
         chain >= self.chain_from && slowly && expected.parts <= self.parts_expected
     }

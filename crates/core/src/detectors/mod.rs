@@ -1,6 +1,7 @@
 //! Detectors: one file each, listed here. A detector looks at one profile and says what it sees.
 
 mod agents_of_one_page;
+mod borrowed_referrer;
 mod campaign_member;
 mod claimed_operator;
 mod clockwork_visits;
@@ -44,8 +45,9 @@ pub use traffic_shape::inspect_shape;
 pub use traffic_shape::shape_values;
 
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.
-pub const SPECS: [Spec; 29] = [
+pub const SPECS: [Spec; 30] = [
     agents_of_one_page::SPEC,
+    borrowed_referrer::SPEC,
     campaign_member::SPEC,
     claimed_operator::SPEC,
     clockwork_visits::SPEC,

@@ -21,6 +21,7 @@ pub use resource::is_page;
 pub(crate) use resource::path as path_of;
 
 pub(crate) use record::FOLDER_BITS;
+use record::START;
 pub(crate) use record::Took;
 pub(crate) use record::flag;
 pub(crate) use record::folder;
@@ -126,7 +127,13 @@ pub struct Oddities {
     pub referrers_odd: u32,
     /// Parts of a page, and links followed from it, that came under another user agent than the page.
     pub other_agent: u32,
+    /// Page requests that name a page which the source never fetched, by the hash of the host that has it. The first page does not
+    /// count: it may be led to from elsewhere.
+    pub borrowed: [u16; REFERRER_CELLS],
 }
+
+/// Cells for the hosts of [`Oddities::borrowed`].
+pub const REFERRER_CELLS: usize = 4;
 
 impl Oddities {
     fn absorb(&mut self, other: &Oddities) {
@@ -143,6 +150,9 @@ impl Oddities {
             (&mut self.other_agent, other.other_agent),
         ];
         for (mine, theirs) in sums {
+            *mine = mine.saturating_add(theirs);
+        }
+        for (mine, theirs) in self.borrowed.iter_mut().zip(other.borrowed) {
             *mine = mine.saturating_add(theirs);
         }
         self.form = smaller(self.form, other.form);
@@ -452,15 +462,15 @@ impl Profile {
         self.shown += u32::from(record.has(flag::SHOWN));
         self.page_errors += u32::from(record.has(flag::CLIENT_ERROR));
         self.queries += u32::from(record.has(flag::QUERY));
+        if record.has(flag::REFERRER_LINK) {
+            self.compare_agents(record, stream);
+        }
         self.distinct_pages.insert(record.page);
         self.referrers += u32::from(record.has(flag::REFERRER_LOGGED));
         self.referrers_empty += u32::from(record.has(flag::REFERRER_EMPTY));
         self.referrers_link += u32::from(record.has(flag::REFERRER_LINK));
         if record.has(flag::REFERRER_LISTING | flag::SESSION_LOGGED | flag::UNANSWERED) {
             self.seldom.get_or_insert_default().observe(record);
-        }
-        if record.has(flag::REFERRER_LINK) {
-            self.compare_agents(record, stream);
         }
         self.follow(record, stream);
     }
@@ -469,6 +479,7 @@ impl Profile {
     fn compare_agents(&mut self, record: &Record, stream: u16) {
         let last = self.trails.iter().find(|trail| trail.stream == stream);
         let Some(last) = last.filter(|last| last.leads_to(record)) else {
+            self.note_borrowed(record);
             return;
         };
         let is_next = last.page as u16 == record.from;
@@ -476,6 +487,20 @@ impl Profile {
             self.seldom.get_or_insert_default().oddities.other_agent += 1;
         } else if record.is_page() && last.agent == record.agent as u16 {
             self.chain += 1;
+        }
+    }
+
+    /// Notes a page that names another as the one that led there, which the source never fetched.
+    fn note_borrowed(&mut self, record: &Record) {
+        let known = match &self.distinct_pages {
+            Distinct::Few(pages) => pages,
+            Distinct::Many(_) => return,
+        };
+        let is_later = record.is_page() && record.from != START && !known.is_empty();
+        if is_later && !known.iter().any(|page| *page as u16 == record.from) {
+            let at = usize::from(record.referrer_host) % REFERRER_CELLS;
+            let borrowed = &mut self.seldom.get_or_insert_default().oddities.borrowed[at];
+            *borrowed = borrowed.saturating_add(1);
         }
     }
 

@@ -49,6 +49,8 @@ pub struct Record {
 /// Bits of a page's hash that are its folder's.
 pub(crate) const FOLDER_BITS: u32 = 8;
 const PAGE_MASK: u32 = u32::MAX >> FOLDER_BITS;
+/// Lower half of the start page's hash: many browsers name it instead of the page that really led somewhere.
+pub(crate) const START: u16 = 1;
 
 /// The folder of a page, by its hash.
 pub(crate) fn folder(page: u32) -> usize {
@@ -387,7 +389,8 @@ impl Lens {
 
     /// Makes equal pages of two hosts two pages.
     pub fn tell_hosts_apart(&self, host: &[u8], record: &mut Record) {
-        record.page ^= self.hash(host) as u32 & PAGE_MASK;
+        // The lower half stays: by it a page is known again that is named as the one that led elsewhere.
+        record.page ^= self.hash(host) as u32 & PAGE_MASK & !0xffff;
     }
 
     #[cold]
@@ -413,6 +416,9 @@ impl Lens {
     fn look_at_page(&self, target: &[u8], path: &[u8], record: &mut Record) {
         record.flags |= flag::PAGE;
         record.page = self.hash(target) as u32;
+        if path == b"/" && target.len() == 1 {
+            record.page = record.page & !0xffff | u32::from(START);
+        }
         let has_query = path.len() < target.len();
         if has_query {
             record.flags |= flag::QUERY;
@@ -471,7 +477,10 @@ impl Lens {
                     record.flags |= flag::REFERRER_LINK;
                     // What a style sheet brings belongs to the page that brought the style sheet.
                     if !(record.has(flag::ASSET) && path(rest).ends_with(b".css")) {
-                        record.from = self.hash(rest) as u16;
+                        record.from = match rest {
+                            b"/" => START,
+                            _ => self.hash(rest) as u16,
+                        };
                     }
                 }
                 if request
