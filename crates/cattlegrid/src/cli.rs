@@ -286,6 +286,13 @@ pub(crate) struct AnalyzeArgs {
     /// changed and replace the report files. Keeps this window and the one before; Ctrl-C or SIGTERM ends it
     #[arg(long)]
     pub(crate) follow: bool,
+    /// Find crawlers hidden among the people of one source, such as a university's proxy, by user agent and session cookie. Reads the
+    /// log twice, so it takes files
+    #[arg(long, conflicts_with = "follow")]
+    pub(crate) hidden: bool,
+    /// List the campaigns of the PubCrawl paper's Algorithm 1, too, which compares series of requests alone
+    #[arg(long)]
+    pub(crate) paper_campaigns: bool,
     /// Replace addresses by pseudonyms that keep networks together, and show no lines of the log
     #[arg(long, conflicts_with = "kb")]
     pub(crate) pseudonymize: bool,
@@ -329,7 +336,8 @@ pub(crate) struct SimulateArgs {
     /// The world: social (a social network after the PubCrawl paper), social-test (the same with few users), shop,
     /// town (many readers of few pages), fleets (the same with fleets among them), containment (a large site with the
     /// long tail of its sources: 2.4 GB), containment-small (a tenth of that), wide (people and crawlers drawn from wide
-    /// ranges, to learn from). Only for tests, nothing is learned from them: market and portal (heavy sources of people and
+    /// ranges, to learn from), gateways (people who share addresses, and crawlers hidden among them). Only for tests, nothing is
+    /// learned from them: market and portal (heavy sources of people and
     /// crawlers), midsize (many light people and robots), midsize-calm (the same without fleets)
     pub(crate) world: String,
     /// The world grows from this number: one seed, one byte sequence

@@ -101,6 +101,8 @@ pub struct Settings {
     pub keep_shapes: Option<(u32, u32)>,
     /// Keep what every single source is, also of those that are not listed.
     pub keep_bands: bool,
+    /// List the campaigns of the paper's Algorithm 1, too.
+    pub paper_campaigns: bool,
 }
 
 /// How the log's fields are taken.
@@ -218,6 +220,7 @@ impl Settings {
             model: None,
             keep_shapes: None,
             keep_bands: false,
+            paper_campaigns: false,
         })
     }
 

@@ -57,8 +57,9 @@ impl Normal {
 }
 
 /// The founder of each series' cluster, in the order of the series.
-pub fn algorithm_1(series: &[Vec<f64>], k: f64) -> Vec<u32> {
-    let series: Vec<Normal> = series.iter().map(|counts| Normal::of(counts)).collect();
+pub fn algorithm_1(series: &[impl AsRef<[f64]>], k: f64) -> Vec<u32> {
+    let series = series.iter().map(|counts| Normal::of(counts.as_ref()));
+    let series: Vec<Normal> = series.collect();
     cluster(&series, k)
 }
 
