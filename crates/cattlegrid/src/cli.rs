@@ -383,6 +383,10 @@ pub(crate) struct TrainArgs {
     /// parts; needs labels that were not derived from headers
     #[arg(long, conflicts_with_all = ["out", "labels_out", "derive_labels", "show_rules"])]
     pub(crate) headers: bool,
+    /// Learn only how alike sources of one campaign are (the k of the PubCrawl paper's Algorithm 1), from campaigns that labels or
+    /// worlds name, and write the model in use with it
+    #[arg(long, requires = "out", conflicts_with_all = ["headers", "labels_out", "derive_labels", "show_rules"])]
+    pub(crate) campaigns: bool,
     /// Write what --headers learned as a settings file for --config
     #[arg(long, value_name = "FILE", requires = "headers")]
     pub(crate) out_settings: Option<PathBuf>,
@@ -407,8 +411,8 @@ pub(crate) struct EvaluateArgs {
     /// Also learn without each value in turn, and test on a third
     #[arg(long)]
     pub(crate) leave_one_out: bool,
-    /// Test who is found to crawl together instead: worlds only; precision, recall and accuracy beside the paper's, for other orders,
-    /// jitter and volumes, too
+    /// Test who is found to crawl together instead, on worlds or on a log whose labels name campaigns: precision, recall and accuracy
+    /// beside the paper's, for other orders, jitter and (worlds only) volumes, too
     #[arg(long, conflicts_with_all = ["folds", "leave_one_out"])]
     pub(crate) campaigns: bool,
     /// Test the header heuristics instead: Tables 2 and 5 beside the paper's figures, each heuristic alone, by evasion of Table 13, and

@@ -735,6 +735,8 @@ pub struct Lesson {
     pub measures: Vec<(&'static str, Vec<Measure>)>,
     /// Findings: the detector, which way it points, and its weight in decibans.
     pub findings: Vec<(&'static str, Toward, f64)>,
+    /// Requests of each half hour that the log covers, where there are enough to compare them with others'.
+    pub series: Vec<f64>,
 }
 
 /// Sources of a crowd: addresses of a proxy, with everybody behind them.

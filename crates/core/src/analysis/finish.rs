@@ -615,6 +615,7 @@ impl Court<'_> {
         let rules = SPECS.iter().zip(&self.settings.detectors);
         let voting = rules.filter(|(spec, _)| spec.vote.is_some());
         let found = verdict.evidence.iter();
+        let limits = &self.settings.campaigns;
         Lesson {
             measures: voting
                 .map(|(spec, rule)| (spec.name, rule.measures(profile, context)))
@@ -622,6 +623,12 @@ impl Court<'_> {
             findings: found
                 .map(|item| (item.detector, item.toward, item.weight))
                 .collect(),
+            series: match profile.requests >= limits.series_requests_min
+                && profile.bins.busy() >= limits.half_hours_min
+            {
+                true => context.site.covered_counts(profile),
+                false => Vec::new(),
+            },
         }
     }
 
