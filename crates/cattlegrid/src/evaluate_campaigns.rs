@@ -142,7 +142,7 @@ fn text(
 ) -> std::fmt::Result {
     writeln!(
         page,
-        "Who comes together, in percent; the paper's test set: precision 92.84, recall 80.63, accuracy 91.89. Learned k: {k:.2}"
+        "Who comes together, in percent (Tables 4 and 7). The paper's test set: precision 92.84, recall 80.63, accuracy 91.89; its training set: 99.03, 85.54, 94.35. Learned k: {k:.2}"
     )?;
     for (change, found) in results {
         write!(page, "\n  {:<44}", change.name())?;

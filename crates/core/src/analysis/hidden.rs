@@ -103,8 +103,12 @@ impl Slice {
 /// One source, split.
 #[derive(Debug, Default)]
 struct Inside {
+    /// The source as a whole is a crawler.
+    is_crawler: bool,
     requests: u64,
     parts: BTreeMap<Part, Slice>,
+    /// Sessions that sent more than one request.
+    sessions: u64,
     /// The only request so far of each new session, and the order in which they came.
     singles: BTreeMap<u32, Record>,
     order: VecDeque<u32>,
@@ -131,6 +135,7 @@ impl Inside {
         } else if let Some(first) = self.singles.remove(&record.session) {
             self.add(part, &first, clock);
             self.add(part, record, clock);
+            self.sessions += 1;
             if let Some(agent) = self.parts.get_mut(&Part::Agent(record.agent)) {
                 agent.sessions += 1;
             }
@@ -179,15 +184,15 @@ impl Inside {
     }
 
     /// People who start a visit have no session yet; where such requests are not many more than visits, they are no part of their own.
+    /// Neither are they on a site that gives no sessions to anybody.
     fn is_worth_judging(&self, part: Part, slice: &Slice) -> bool {
-        let visits = match part {
-            Part::Single(agent) => self
-                .parts
-                .get(&Part::Agent(agent))
-                .map_or(0, |slice| slice.sessions),
-            Part::Agent(_) | Part::Session(_) => 0,
+        let Part::Single(agent) = part else {
+            return slice.requests >= REQUESTS_MIN;
         };
-        slice.requests >= REQUESTS_MIN.max(SINGLES_PER_SESSION.saturating_mul(visits))
+        let agent = self.parts.get(&Part::Agent(agent));
+        let visits = agent.map_or(0, |agent| agent.sessions);
+        let least = REQUESTS_MIN.max(SINGLES_PER_SESSION.saturating_mul(visits));
+        self.sessions > 0 && slice.requests >= least
     }
 }
 
@@ -224,11 +229,16 @@ impl SecondReading {
         let mut candidates = candidates(&analysis, &clock);
         candidates
             .sort_unstable_by_key(|(requests, source)| (std::cmp::Reverse(*requests), *source));
-        let mut names = BTreeMap::new();
+        let (mut names, mut insides) = (BTreeMap::new(), BTreeMap::new());
         for (_, source) in candidates {
             let name = name(&analysis.settings, &analysis.tokens, source);
-            let is_shared = |listed: &&&SourceReport| may_be_shared(listed);
-            if by_name.get(name.as_str()).filter(is_shared).is_some() {
+            let listed = by_name.get(name.as_str());
+            if let Some(listed) = listed.filter(|listed| may_be_shared(listed)) {
+                let inside = Inside {
+                    is_crawler: listed.class == Class::Crawler,
+                    ..Inside::default()
+                };
+                insides.insert(source, inside);
                 names.insert(source, name);
             }
             if names.len() == SOURCES_MAX {
@@ -240,10 +250,7 @@ impl SecondReading {
             agents: agents.into_index(),
             sites: sites(&analysis.tables, clock.bins as usize),
             clock,
-            insides: names
-                .keys()
-                .map(|source| (*source, Inside::default()))
-                .collect(),
+            insides,
             names,
             settings: analysis.settings,
             knowledge: analysis.knowledge,
@@ -289,7 +296,8 @@ impl SecondReading {
     fn look_into(&self, source: Source, inside: &Inside) -> Vec<HiddenCrawler> {
         let scratch = RefCell::new(Scratch::default());
         let mut caught: Vec<Caught<'_>> = Vec::new();
-        // Agents that were judged, and those that do not crawl.
+        // Agents that were judged, and those that do not crawl. In a crawler they must be people's: it may have agents of its own that
+        // are merely undecided.
         let (mut agents, mut others) = (0, 0);
         for (part, slice) in &inside.parts {
             if !inside.is_worth_judging(*part, slice) {
@@ -307,7 +315,10 @@ impl SecondReading {
             let crawls = is_crawler(&verdict, profile);
             if matches!(part, Part::Agent(_)) {
                 agents += 1;
-                others += usize::from(verdict.class != Class::Crawler);
+                others += usize::from(match inside.is_crawler {
+                    true => verdict.class == Class::User,
+                    false => verdict.class != Class::Crawler,
+                });
             }
             if crawls {
                 caught.push(Caught {
@@ -467,4 +478,65 @@ fn is_crawler(verdict: &Verdict, profile: &Profile) -> bool {
         && verdict.decibans >= DECIBANS_MIN
         && behaviour >= BEHAVIOUR_MIN
         && profile.pages >= PAGES_MIN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLOCK: Clock = Clock {
+        origin: 0,
+        bins: 240,
+    };
+
+    fn record(time: u32, agent: u32, session: u32) -> Record {
+        let mut record = Record::page_for_tests(1, time);
+        record.flags |= flag::AGENT_LOGGED | flag::SESSION_LOGGED;
+        Record {
+            agent,
+            session,
+            ..record
+        }
+    }
+
+    #[test]
+    fn a_flood_of_agents_and_sessions_takes_no_more_room_and_hides_no_heavy_part() {
+        let mut inside = Inside::default();
+        for time in 0..200_000 {
+            let record = match time % 100 {
+                0 => record(time, 7, 7),
+                _ => record(time, 1000 + time, 1000 + time / 3),
+            };
+            inside.observe(&record, &CLOCK);
+            assert!(inside.parts.len() <= PARTS_MAX && inside.order.len() <= SINGLES_MAX);
+            assert!(inside.singles.len() <= SINGLES_MAX);
+        }
+        inside.close(&CLOCK);
+        assert_eq!(inside.requests, 200_000);
+        for part in [Part::Agent(7), Part::Session(7)] {
+            assert_eq!(inside.parts[&part].requests, 2000);
+        }
+    }
+
+    #[test]
+    fn the_first_requests_of_visits_are_no_crawler_and_sessions_that_never_return_may_be() {
+        let mut inside = Inside::default();
+        // Two hundred visits of ten requests under agent 1, the first of each without a session; three hundred sessions of one request
+        // under agent 2.
+        for visit in 0..200 {
+            let mut first = record(100 * visit, 1, 0);
+            first.flags |= flag::SESSION_EMPTY;
+            inside.observe(&first, &CLOCK);
+            for step in 1..10 {
+                inside.observe(&record(100 * visit + step, 1, 500 + visit), &CLOCK);
+            }
+        }
+        for single in 0..300 {
+            inside.observe(&record(30_000 + single, 2, 9000 + single), &CLOCK);
+        }
+        inside.close(&CLOCK);
+        let is_judged = |part: Part| inside.is_worth_judging(part, &inside.parts[&part]);
+        assert!(!is_judged(Part::Single(1)) && is_judged(Part::Single(2)));
+        assert_eq!(inside.parts[&Part::Single(2)].requests, 300);
+    }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::MEMBERS_MIN;
 use super::agreement;
 use super::paper::Normal;
+use super::paper::PAPER_K;
 use super::paper::cluster;
 
 /// Series that are split, the heaviest first: a hierarchy can be as deep as there are series.
@@ -39,8 +40,13 @@ pub fn learn_k(series: &[impl AsRef<[f64]>], campaigns: &[Option<u32>]) -> Optio
 
 /// Values of k at which campaigns come out whole, or nearly so.
 fn cut_points(series: &[Normal], campaigns: &[Option<u32>]) -> Vec<f64> {
+    let nodes = best_nodes(series, campaigns);
     let mut cuts = Vec::new();
-    for (campaign, node) in best_nodes(series, campaigns) {
+    if !nodes.is_empty() {
+        // Series that are all the same have no cut point; the paper's own value is as good as any then.
+        cuts.push(PAPER_K);
+    }
+    for (campaign, node) in nodes {
         let founder = &series[node[0] as usize];
         let members = node[1..].iter().map(|at| *at as usize);
         let members = members.filter(|at| campaigns[*at] == Some(campaign));
@@ -57,6 +63,8 @@ fn cut_points(series: &[Normal], campaigns: &[Option<u32>]) -> Vec<f64> {
     }
     cuts.sort_by(f64::total_cmp);
     cuts.dedup_by(|a, b| *a <= *b * 1.02);
+    // The largest first: of values that are as good, the strictest.
+    cuts.reverse();
     let step = cuts.len().div_ceil(TRIED_MAX).max(1);
     cuts.into_iter().step_by(step).collect()
 }
@@ -179,7 +187,7 @@ mod tests {
             "k {k}: {found:?}"
         );
         // The paper's own k is for its own volumes.
-        let paper = super::super::algorithm_1(&series, super::super::PAPER_K);
+        let paper = super::super::algorithm_1(&series, PAPER_K);
         assert!(agreement(&paper, &campaigns).pair_recall < 0.1);
     }
 
@@ -190,6 +198,6 @@ mod tests {
         let pairs: Vec<Option<u32>> = (0..campaigns.len() as u32).map(|at| Some(at / 2)).collect();
         assert_eq!(learn_k(&series, &pairs), None);
         let same = vec![vec![1.0; POINTS]; 5];
-        assert_eq!(learn_k(&same, &[Some(1); 5]), None);
+        assert_eq!(learn_k(&same, &[Some(1); 5]), Some(PAPER_K));
     }
 }
