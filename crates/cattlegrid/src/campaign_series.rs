@@ -1,6 +1,7 @@
 //! Series of sources whose campaigns are known, from labelled logs or from simulated worlds: to learn k from, or to test on.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::net::Ipv6Addr;
 use std::path::Path;
@@ -152,7 +153,7 @@ fn windows(report: &Report, labels: &BTreeMap<String, Truthful>) -> Vec<Set> {
     // An agent that people use says nothing about who belongs together. Who people are is what analysis says, not what labels say.
     let people = report.sources.iter();
     let people = people.filter(|source| source.class == Class::User);
-    let common: std::collections::BTreeSet<&str> = people
+    let common: BTreeSet<&str> = people
         .filter_map(|source| source.agent.as_deref())
         .collect();
     let mut sets: BTreeMap<u32, Vec<Row>> = BTreeMap::new();

@@ -152,12 +152,7 @@ const WINDOW_SECONDS_MAX: u32 = 366 * 86_400;
 impl Settings {
     /// Reads a settings file. All errors are collected, each as `line N: what`.
     pub fn parse(text: &str) -> Result<Settings, Vec<String>> {
-        let at = |offset: usize| {
-            format!(
-                "line {}",
-                1 + text[..offset.min(text.len())].matches('\n').count()
-            )
-        };
+        let at = |offset: usize| line(text, offset);
         let options: Options = toml::from_str(text).map_err(|error| {
             vec![format!(
                 "{}: {}",
@@ -198,8 +193,7 @@ impl Settings {
         if listings.iter().any(String::is_empty) || listings.len() > 1000 {
             errors.push("listings: an empty text would match every referrer, and more than 1000 are not taken".to_owned());
         }
-        let mut weights = checked_weights(options.weights, &at, &mut errors);
-        check_grades(options.grades, &mut weights, &at, &mut errors);
+        let weights = checked_weights(options.weights, options.grades, &at, &mut errors);
         let limits = checked_limits(options.policy, &at, &mut errors);
         if !errors.is_empty() {
             return Err(errors);
@@ -288,11 +282,18 @@ impl Settings {
     }
 }
 
+/// Where a setting stands.
+fn line(text: &str, offset: usize) -> String {
+    let before = &text[..offset.min(text.len())];
+    format!("line {}", 1 + before.matches('\n').count())
+}
+
 /// The most that one finding can be worth either way.
 const WEIGHT_MAX: f64 = 60.0;
 
 fn checked_weights(
     given: BTreeMap<Spanned<String>, [f64; 2]>,
+    grades: BTreeMap<Spanned<String>, f64>,
     at: &dyn Fn(usize) -> String,
     errors: &mut Vec<String>,
 ) -> Weights {
@@ -314,6 +315,7 @@ fn checked_weights(
             Some(place) => weights.detectors[place] = (crawler, people),
         }
     }
+    check_grades(grades, &mut weights, at, errors);
     weights
 }
 

@@ -30,6 +30,7 @@ use crate::report::SourceReport;
 use crate::request::Source;
 use crate::site::Site;
 use crate::table::Clock;
+use crate::table::Table;
 use crate::table::Window;
 use crate::text::printable;
 use crate::verdict::Class;
@@ -422,7 +423,7 @@ impl SecondReading {
 
 /// Sources with requests of several agents or sessions, browsers' among them.
 fn candidates(analysis: &Analysis, clock: &Clock) -> Vec<(u32, Source)> {
-    let of_table = |table: &crate::table::Table| {
+    let of_table = |table: &Table| {
         let mut found: BTreeMap<Source, u32> = BTreeMap::new();
         table.for_each(clock, |source, _, profile| {
             if is_candidate(profile) {

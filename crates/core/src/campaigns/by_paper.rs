@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use super::Finder;
 use crate::profile::Profile;
 use crate::request::Source;
+use crate::table::Table;
 use crate::table::Window;
 
 /// Series that are compared, the heaviest first: 20,000 take 60 MB and three seconds.
@@ -111,7 +112,7 @@ impl Finder<'_> {
     }
 
     fn series_of(&self, chosen: &BTreeSet<(Source, Window)>) -> Vec<Series> {
-        let of_table = |table: &crate::table::Table| {
+        let of_table = |table: &Table| {
             let mut found = Vec::new();
             table.for_each(self.clock, |source, window, profile| {
                 if chosen.contains(&(source, window)) {
