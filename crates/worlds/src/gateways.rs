@@ -128,3 +128,37 @@ fn crawler(disguise: Disguise, people: &Actor, builder: &mut Builder) -> Actor {
         counts: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::Kind;
+    use crate::world::World;
+    use crate::write::write_labels;
+
+    #[test]
+    fn every_other_gateway_hides_a_crawler_that_its_label_names() {
+        let world = World::new(Kind::Gateways, 1);
+        let mut labels = Vec::new();
+        write_labels(&world, &mut labels).unwrap();
+        let labels = String::from_utf8(labels).unwrap();
+        let rows: Vec<&str> = labels.lines().skip(1).collect();
+        assert_eq!(rows.len(), GATEWAYS + READERS);
+        assert_eq!(world.actors.len(), rows.len() + GATEWAYS / 2);
+        for disguise in DISGUISES {
+            let hidden = rows.iter().filter(|row| row.contains(disguise.name()));
+            let agents = hidden.filter(|row| row.contains(",user,") && row.ends_with('"'));
+            assert_eq!(agents.count(), GATEWAYS / 2 / DISGUISES.len());
+        }
+        // A crawler that sends more than the people around it is not hidden.
+        for pair in world.actors.chunk_by(|a, b| a.address == b.address) {
+            if let [people, crawler] = pair {
+                let sum = |actor: &Actor| actor.counts.iter().sum::<u32>();
+                assert!(sum(crawler) < sum(people), "{}", crawler.habit);
+                let is_shared = people.manners.agents.contains(&crawler.manners.agents[0]);
+                let by_cookie = crawler.habit.ends_with(" session");
+                assert_eq!(is_shared, by_cookie, "{}", crawler.habit);
+            }
+        }
+    }
+}
