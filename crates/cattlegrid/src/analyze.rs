@@ -22,10 +22,15 @@ use crate::kb;
 use crate::logs;
 
 pub(crate) fn run(arguments: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(
+        !arguments.hidden || !arguments.log.logs.iter().any(|log| log == "-"),
+        "--hidden reads the logs twice: give it files instead of standard input"
+    );
     let mut settings = logs::settings(&arguments.log)?;
     if let Some(requests) = arguments.min_requests {
         settings.min_requests = requests;
     }
+    settings.paper_campaigns = arguments.paper_campaigns;
     if arguments.pseudonymize {
         settings.pseudonyms = Some(Pseudonyms::new(pseudonym_key(arguments)?));
     }
@@ -39,7 +44,10 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
         return follow::run(arguments, prepared, limits);
     }
     let limits = settings.limits.clone();
-    let read = logs::read(&arguments.log, settings)?;
+    let read = match arguments.hidden {
+        false => logs::read(&arguments.log, settings)?,
+        true => logs::read_twice(&arguments.log, settings)?,
+    };
     kb::update(&read.report, arguments, &limits)?;
     write(&read.report, arguments, read.pieces)?;
     Ok(exit_code(&read.report, arguments, read.is_incomplete))

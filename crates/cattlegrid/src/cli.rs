@@ -286,6 +286,13 @@ pub(crate) struct AnalyzeArgs {
     /// changed and replace the report files. Keeps this window and the one before; Ctrl-C or SIGTERM ends it
     #[arg(long)]
     pub(crate) follow: bool,
+    /// Find crawlers hidden among the people of one source, such as a university's proxy, by user agent and session cookie. Reads the
+    /// log twice, so it takes files
+    #[arg(long, conflicts_with = "follow")]
+    pub(crate) hidden: bool,
+    /// List the campaigns of the PubCrawl paper's Algorithm 1, too, which compares series of requests alone
+    #[arg(long)]
+    pub(crate) paper_campaigns: bool,
     /// Replace addresses by pseudonyms that keep networks together, and show no lines of the log
     #[arg(long, conflicts_with = "kb")]
     pub(crate) pseudonymize: bool,
@@ -329,7 +336,8 @@ pub(crate) struct SimulateArgs {
     /// The world: social (a social network after the PubCrawl paper), social-test (the same with few users), shop,
     /// town (many readers of few pages), fleets (the same with fleets among them), containment (a large site with the
     /// long tail of its sources: 2.4 GB), containment-small (a tenth of that), wide (people and crawlers drawn from wide
-    /// ranges, to learn from). Only for tests, nothing is learned from them: market and portal (heavy sources of people and
+    /// ranges, to learn from), gateways (people who share addresses, and crawlers hidden among them). Only for tests, nothing is
+    /// learned from them: market and portal (heavy sources of people and
     /// crawlers), midsize (many light people and robots), midsize-calm (the same without fleets)
     pub(crate) world: String,
     /// The world grows from this number: one seed, one byte sequence
@@ -375,6 +383,10 @@ pub(crate) struct TrainArgs {
     /// parts; needs labels that were not derived from headers
     #[arg(long, conflicts_with_all = ["out", "labels_out", "derive_labels", "show_rules"])]
     pub(crate) headers: bool,
+    /// Learn only how alike sources of one campaign are (the k of the PubCrawl paper's Algorithm 1), from campaigns that labels or
+    /// worlds name, and write the model in use with it
+    #[arg(long, requires = "out", conflicts_with_all = ["headers", "labels_out", "derive_labels", "show_rules"])]
+    pub(crate) campaigns: bool,
     /// Write what --headers learned as a settings file for --config
     #[arg(long, value_name = "FILE", requires = "headers")]
     pub(crate) out_settings: Option<PathBuf>,
@@ -399,8 +411,8 @@ pub(crate) struct EvaluateArgs {
     /// Also learn without each value in turn, and test on a third
     #[arg(long)]
     pub(crate) leave_one_out: bool,
-    /// Test who is found to crawl together instead: worlds only; precision, recall and accuracy beside the paper's, for other orders,
-    /// jitter and volumes, too
+    /// Test who is found to crawl together instead, on worlds or on a log whose labels name campaigns: precision, recall and accuracy
+    /// beside the paper's, for other orders, jitter and (worlds only) volumes, too
     #[arg(long, conflicts_with_all = ["folds", "leave_one_out"])]
     pub(crate) campaigns: bool,
     /// Test the header heuristics instead: Tables 2 and 5 beside the paper's figures, each heuristic alone, by evasion of Table 13, and

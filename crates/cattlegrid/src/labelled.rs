@@ -12,7 +12,6 @@ use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::verdict::Class;
 use cattlegrid_core::verdict::Kind;
 use cattlegrid_core::verdict::Votes;
-use cattlegrid_learn::cluster::PAPER_K;
 use cattlegrid_learn::cluster::learn_k;
 use cattlegrid_learn::data::Dataset;
 use cattlegrid_learn::data::Example;
@@ -26,6 +25,7 @@ use rayon::prelude::*;
 use crate::cli::LogArgs;
 use crate::logs;
 use crate::simulate;
+use crate::train_campaigns::mean_k;
 
 /// Labels that a source may have.
 pub(crate) const LABELS: [&str; 6] = [
@@ -54,13 +54,20 @@ pub(crate) struct Labelled {
     /// What decides when it comes, where that is known.
     pub(crate) habit: String,
     pub(crate) values: Vec<f64>,
-    /// Requests of each half hour, of worlds.
+    /// The window of a log, by its first second. Series of different windows cannot be compared.
+    pub(crate) window: u32,
+    /// Requests of each half hour.
     pub(crate) counts: Vec<f64>,
     /// How the header heuristics voted, where there are headers.
     pub(crate) votes: Option<Votes>,
 }
 
 impl Labelled {
+    /// Whose series it can be compared with.
+    fn comparable(&self) -> (&str, u32) {
+        (&self.set, self.window)
+    }
+
     pub(crate) fn is_crawler(&self) -> bool {
         self.label != "user"
     }
@@ -84,34 +91,36 @@ impl Examples {
         self.dataset(MEMBERS_MAX)
     }
 
-    /// The k of the paper's Algorithm 1 with which clusters agree best with the campaigns of the first worlds; the paper's own where
-    /// there are none to learn from.
-    pub(crate) fn campaign_k(&self) -> f64 {
+    /// The k of the paper's Algorithm 1, from the first worlds or windows with campaigns; `None` where there are none to learn from.
+    pub(crate) fn campaign_k(&self) -> Option<f64> {
         const SETS: usize = 4;
-        let mut sets: Vec<&str> = self.rows.iter().map(|row| row.set.as_str()).collect();
+        let mut sets: Vec<(&str, u32)> = self.rows.iter().map(Labelled::comparable).collect();
         sets.dedup();
-        let mut found = Vec::new();
-        for set in sets.into_iter().take(SETS) {
-            let mut rows: Vec<&Labelled> = self.rows.iter().filter(|row| row.set == set).collect();
-            let volume = |row: &Labelled| row.counts.iter().sum::<f64>();
-            rows.sort_by(|a, b| volume(b).total_cmp(&volume(a)));
-            let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
-            let mut campaigns = Vec::new();
-            for row in &rows {
-                let next = numbers.len() as u32;
-                let is_member = !row.campaign.is_empty();
-                campaigns.push(is_member.then(|| *numbers.entry(&row.campaign).or_insert(next)));
-            }
-            let has_series = rows.iter().all(|row| !row.counts.is_empty());
-            if has_series && campaigns.iter().any(Option::is_some) {
-                let series: Vec<Vec<f64>> = rows.iter().map(|row| row.counts.clone()).collect();
-                found.push(learn_k(&series, &campaigns).ln());
-            }
+        // Stable: worlds stay in the order in which they were named.
+        sets.sort_by_key(|(_, window)| *window);
+        sets.dedup();
+        let found = sets.into_iter().filter_map(|set| self.campaign_k_of(set));
+        let found: Vec<f64> = found.take(SETS).collect();
+        (!found.is_empty()).then(|| mean_k(found.into_iter()))
+    }
+
+    fn campaign_k_of(&self, set: (&str, u32)) -> Option<f64> {
+        let mut rows: Vec<&Labelled> = self
+            .rows
+            .iter()
+            .filter(|row| row.comparable() == set && !row.counts.is_empty())
+            .collect();
+        let volume = |row: &Labelled| row.counts.iter().sum::<f64>();
+        rows.sort_by(|a, b| volume(b).total_cmp(&volume(a)));
+        let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut campaigns = Vec::new();
+        for row in &rows {
+            let next = numbers.len() as u32;
+            let is_member = !row.campaign.is_empty();
+            campaigns.push(is_member.then(|| *numbers.entry(&row.campaign).or_insert(next)));
         }
-        if found.is_empty() {
-            return PAPER_K;
-        }
-        (found.iter().sum::<f64>() / found.len() as f64).exp()
+        let series: Vec<&[f64]> = rows.iter().map(|row| row.counts.as_slice()).collect();
+        learn_k(&series, &campaigns)
     }
 
     /// Everybody, in the order of the rows.
@@ -247,6 +256,7 @@ fn rows_of(world: &World, day_requests_min: u32) -> Rows {
             campaign: actor.campaign.clone().unwrap_or_default(),
             habit: actor.habit.to_owned(),
             values: shape.values,
+            window: 0,
             counts,
             votes: None,
         })
@@ -297,7 +307,11 @@ fn from_logs(
                     campaign: known.campaign.clone(),
                     habit: known.habit.clone(),
                     values: values.clone(),
-                    counts: Vec::new(),
+                    window: window.start,
+                    counts: window
+                        .lesson
+                        .as_deref()
+                        .map_or_else(Vec::new, |lesson| lesson.series.clone()),
                     votes: Some(window.votes),
                 }),
             }

@@ -66,9 +66,28 @@ pub(crate) struct Prepared {
 
 /// Reads and judges the logs that the flags name.
 pub(crate) fn read(arguments: &LogArgs, settings: Settings) -> anyhow::Result<Read> {
+    let (read, ()) = read_with(arguments, settings, |analysis| (analysis.finish(), ()))?;
+    Ok(read)
+}
+
+/// The same, and reads them once more to tell apart who shares a source.
+pub(crate) fn read_twice(arguments: &LogArgs, settings: Settings) -> anyhow::Result<Read> {
+    let (mut read, second) = read_with(arguments, settings, Analysis::finish_first_reading)?;
+    if let Some(mut second) = second {
+        replay(arguments, |record| second.observe(record))?;
+        second.finish(&mut read.report);
+    }
+    Ok(read)
+}
+
+fn read_with<T: Send>(
+    arguments: &LogArgs,
+    settings: Settings,
+    finish: impl FnOnce(Analysis) -> (Report, T) + Send,
+) -> anyhow::Result<(Read, T)> {
     let Prepared {
         plan,
-        analysis,
+        mut analysis,
         pool,
         pieces,
         ..
@@ -77,16 +96,20 @@ pub(crate) fn read(arguments: &LogArgs, settings: Settings) -> anyhow::Result<Re
         bail!("none of the logs could be read");
     }
     let lost_before = is_loss(&plan.problems);
-    let (report, problems) = pool.install(|| run(plan, analysis, arguments));
+    let ((report, rest), problems) = pool.install(|| {
+        let problems = pump(plan, arguments, |round| analysis.observe(round));
+        (finish(analysis), problems)
+    });
     say_problems(&problems);
     check_readable(&report, &pieces)?;
     say_crowd(&report, arguments);
     say_no_host(&report, arguments);
-    Ok(Read {
+    let read = Read {
         report,
         pieces,
         is_incomplete: lost_before || is_loss(&problems),
-    })
+    };
+    Ok((read, rest))
 }
 
 /// Looks at the logs that the flags name.
@@ -316,11 +339,6 @@ pub(crate) fn replay(
     } = prepare(&again, settings, false)?;
     pool.install(|| pump(plan, arguments, |round| analysis.replay(round, &mut each)));
     Ok(())
-}
-
-fn run(plan: Plan, mut analysis: Analysis, arguments: &LogArgs) -> (Report, Vec<Problem>) {
-    let problems = pump(plan, arguments, |round| analysis.observe(round));
-    (analysis.finish(), problems)
 }
 
 /// One thread reads and unpacks, the pool does the work. Buffers go round between them.

@@ -1,6 +1,7 @@
 //! The command line: reads arguments, runs one command, turns the outcome into an exit status.
 
 mod analyze;
+mod campaign_series;
 mod cli;
 mod evaluate;
 mod evaluate_calibration;
@@ -22,6 +23,7 @@ mod plan;
 mod simulate;
 mod table_8;
 mod train;
+mod train_campaigns;
 mod train_headers;
 
 use std::io;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         cli::Command::Inspect(arguments) => inspect::run(&arguments),
         cli::Command::Simulate(arguments) => simulate::run(&arguments),
         cli::Command::Train(arguments) if arguments.headers => train_headers::run(&arguments),
+        cli::Command::Train(arguments) if arguments.campaigns => train_campaigns::run(&arguments),
         cli::Command::Train(arguments) => train::run(&arguments),
         cli::Command::Evaluate(arguments) if arguments.campaigns => {
             evaluate_campaigns::run(&arguments)

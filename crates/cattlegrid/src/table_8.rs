@@ -36,7 +36,8 @@ const PAPER: [PaperRow; 17] = [
 pub(crate) struct Member {
     /// The campaign with the number of the schedule: `Bingbot 2`.
     pub(crate) campaign: String,
-    pub(crate) address: u32,
+    /// Its /24 or /48.
+    pub(crate) network: u64,
     /// Requests on an average day.
     pub(crate) daily: f64,
 }
@@ -54,7 +55,7 @@ fn name(campaign: &str) -> &str {
 #[derive(Debug, Clone, Default)]
 struct Row {
     schedules: BTreeSet<(usize, String)>,
-    networks: BTreeSet<(usize, u32)>,
+    networks: BTreeSet<(usize, u64)>,
     addresses: usize,
     daily: f64,
     found_clusters: usize,
@@ -82,7 +83,7 @@ impl Table8 {
             let row = self.rows.entry(name(&member.campaign).to_owned());
             let row = row.or_default();
             row.schedules.insert((world, member.campaign.clone()));
-            row.networks.insert((world, member.address >> 8));
+            row.networks.insert((world, member.network));
             row.addresses += 1;
             row.daily += member.daily;
         }
@@ -107,7 +108,7 @@ impl Table8 {
     pub(crate) fn text(&self, page: &mut String) -> std::fmt::Result {
         writeln!(
             page,
-            "\nCampaigns (Table 8), mean of {} worlds: schedules, /24 networks, addresses and requests a day as simulated; clusters and addresses found by our \
+            "\nCampaigns (Table 8), mean of {} worlds or windows: schedules, networks, addresses and requests a day as they are; clusters and addresses found by our \
              rule with agents; the paper's clusters, networks, addresses and requests a day",
             self.worlds
         )?;
@@ -178,16 +179,16 @@ mod tests {
 
     #[test]
     fn a_cluster_counts_for_the_campaign_of_most_of_its_members() {
-        let member = |campaign: &str, address: u32| {
+        let member = |campaign: &str, network: u64| {
             Some(Member {
                 campaign: campaign.to_owned(),
-                address,
+                network,
                 daily: 10.0,
             })
         };
         let members = [
             member("Bingbot 1", 1),
-            member("Bingbot 1", 2),
+            member("Bingbot 1", 1),
             member("Bingbot 2", 300),
             None,
             member("ICS 1", 4),

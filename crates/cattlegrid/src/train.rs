@@ -6,6 +6,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use cattlegrid_learn::cluster::PAPER_K;
 use cattlegrid_learn::committee::Committee;
 use cattlegrid_learn::model::Model;
 use cattlegrid_learn::series::PAPER_ATTRIBUTES;
@@ -43,6 +44,15 @@ pub(crate) fn run(arguments: &TrainArgs) -> anyhow::Result<ExitCode> {
         model.made_from,
         out.display()
     )?;
+    let whose = match examples.campaign_k() {
+        Some(_) => "learned from the campaigns that are named",
+        None => "the paper's own, as no campaign of three sources is named",
+    };
+    writeln!(
+        page,
+        "  k of the paper's Algorithm 1: {}, {whose}",
+        model.campaign_k
+    )?;
     for (label, count) in &examples.without_shape {
         writeln!(
             page,
@@ -75,7 +85,7 @@ pub(crate) fn learn(examples: &Examples) -> anyhow::Result<Model> {
     );
     Ok(Model {
         made_from: examples.origin.join("; "),
-        campaign_k: (examples.campaign_k() * 1e3).round() / 1e3,
+        campaign_k: examples.campaign_k().unwrap_or(PAPER_K),
         examples: [crawlers as u64, users as u64],
         shape,
         paper,

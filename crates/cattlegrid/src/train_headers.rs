@@ -15,6 +15,7 @@ use cattlegrid_core::detectors::SPECS;
 use cattlegrid_core::evidence::Side;
 use cattlegrid_core::evidence::Toward;
 use cattlegrid_core::verdict::Weights;
+use cattlegrid_core::verdict::is_graded;
 use cattlegrid_learn::data::Dataset;
 use cattlegrid_learn::data::Example;
 use cattlegrid_learn::folds::Confusion;
@@ -41,6 +42,8 @@ const SOURCES_MIN: usize = 20;
 /// The most that a finding can be learned to be worth: more would rest on what was never seen, and one rule must not decide beyond
 /// its family's bound.
 const WEIGHT_MAX: f64 = 14.0;
+/// The most that a detector's own grades can be multiplied with, as settings allow it.
+const GRADE_MAX: f64 = 2.0;
 /// How hard weights are held to those that are shipped: as by so many examples.
 const PENALTY: f64 = 4.0;
 
@@ -146,13 +149,23 @@ const ANSWERS: [&str; 10] = [
 ];
 
 /// Findings that can be learned, as numbers: of each detector towards a crawler, then towards people. Names decide by themselves, and
-/// what says itself what it is worth is taken as it is.
+/// what shapes and campaigns are worth was learned where they were found.
 fn number(detector: &str, toward: Toward) -> Option<usize> {
     let place = place(detector)?;
     let is_fixed = SPECS[place].family == Family::Identity
         || ["campaign_member", "traffic_shape"].contains(&detector);
-    let side = usize::from(toward == Toward::User);
+    // Of a detector that grades its findings one factor is learned, whichever way a finding points.
+    let side = usize::from(toward == Toward::User && !is_graded(&SPECS[place]));
     (!is_fixed).then_some(2 * place + side)
+}
+
+/// A finding by its number, and how much of it there is: for one that is graded, what it claims to be worth.
+fn amount((detector, toward, weight): &(&'static str, Toward, f64)) -> Option<(usize, f64)> {
+    let number = number(detector, *toward)?;
+    match is_graded(&SPECS[number / 2]) {
+        true => Some((number, weight / logistic::DECIBANS)),
+        false => Some((number, 1.0)),
+    }
 }
 
 /// The findings of one family: each family is calibrated for itself, as another may have nothing to say.
@@ -162,37 +175,59 @@ fn found(row: &Judged, family: Family) -> Found {
     Found {
         findings: findings
             .filter(|(detector, _, _)| of_family(detector))
-            .filter_map(|(detector, toward, _)| number(detector, *toward))
+            .filter_map(amount)
             .collect(),
         is_positive: row.is_crawler(),
     }
 }
 
-fn learn_weights(rows: &[&Judged]) -> Vec<f64> {
-    let shipped = Weights::default();
-    let sides = shipped.detectors.iter().flat_map(|(crawler, people)| {
-        // A side that is shipped as worth nothing is so for a reason that labels of one site cannot know.
-        let most = |weight: f64| {
-            if weight == 0.0 {
-                0.0
-            } else {
-                weight.abs().max(WEIGHT_MAX)
-            }
+/// What is known of the weights of a detector, or of its factor, before any example.
+fn priors(at: usize, (crawler, people): (f64, f64)) -> [Prior; 2] {
+    let fixed = Prior {
+        usual: 0.0,
+        low: 0.0,
+        high: 0.0,
+    };
+    if is_graded(&SPECS[at]) {
+        // A factor in units of the learner's decibans.
+        let factor = |grade: f64| grade * logistic::DECIBANS;
+        let prior = Prior {
+            usual: factor(1.0),
+            low: 0.0,
+            high: factor(GRADE_MAX),
         };
-        [
-            Prior {
-                usual: *crawler,
-                low: 0.0,
-                high: most(*crawler),
-            },
-            Prior {
-                usual: *people,
-                low: -most(*people),
-                high: 0.0,
-            },
-        ]
-    });
-    let priors: Vec<Prior> = sides.collect();
+        return [prior, fixed];
+    }
+    // A side that is shipped as worth nothing is so for a reason that labels of one site cannot know.
+    let most = |weight: f64| match weight == 0.0 {
+        true => 0.0,
+        false => weight.abs().max(WEIGHT_MAX),
+    };
+    [
+        Prior {
+            usual: crawler,
+            low: 0.0,
+            high: most(crawler),
+        },
+        Prior {
+            usual: people,
+            low: -most(people),
+            high: 0.0,
+        },
+    ]
+}
+
+/// What is shipped, as learning sees it.
+fn shipped_priors() -> Vec<Prior> {
+    let shipped = Weights::default();
+    let detectors = shipped.detectors.into_iter().enumerate();
+    detectors
+        .flat_map(|(at, weights)| priors(at, weights))
+        .collect()
+}
+
+fn learn_weights(rows: &[&Judged]) -> Vec<f64> {
+    let priors = shipped_priors();
     let mut weights: Vec<f64> = priors.iter().map(|prior| prior.usual).collect();
     for family in [Family::Headers, Family::Shape] {
         let examples: Vec<Found> = rows.iter().map(|row| found(row, family)).collect();
@@ -210,14 +245,15 @@ fn learn_weights(rows: &[&Judged]) -> Vec<f64> {
 /// The sum for a source, with the bound of each family.
 fn sum(row: &Judged, weights: &[f64], bound: f64) -> f64 {
     let mut families = [0.0_f64; 4];
-    for (detector, toward, weight) in &row.lesson.findings {
+    for finding in &row.lesson.findings {
+        let (detector, _, weight) = finding;
         let Some(place) = place(detector) else {
             continue;
         };
         let family = SPECS[place].family;
         if family != Family::Identity {
             families[family as usize] +=
-                number(detector, *toward).map_or(*weight, |number| weights[number]);
+                amount(finding).map_or(*weight, |(number, much)| weights[number] * much);
         }
     }
     families.iter().map(|sum| sum.clamp(-bound, bound)).sum()
@@ -266,11 +302,8 @@ impl Tested {
         }
         let learned = learn_weights(known);
         let shipped = Weights::default();
-        let by_hand: Vec<f64> = shipped
-            .detectors
-            .iter()
-            .flat_map(|(crawler, people)| [*crawler, *people])
-            .collect();
+        let by_hand = shipped_priors().into_iter().map(|prior| prior.usual);
+        let by_hand: Vec<f64> = by_hand.collect();
         for row in held {
             let answers = thresholds.answers(row);
             for (table, answer) in self.votes.iter_mut().zip(answers) {
@@ -356,16 +389,19 @@ impl Tested {
     fn weights_text(&self, weights: &[f64], page: &mut String) -> std::fmt::Result {
         writeln!(
             page,
-            "\nWeights in decibans towards a crawler and towards people (logistic regression, each family alone, both classes count the same, near the shipped weights)\n  {:<10}{:<26}{:>16}{:>18}",
+            "\nWeights in decibans towards a crawler and towards people, or the factor of detectors that grade their findings themselves (logistic regression, each family alone, both classes count the same, near the shipped weights)\n  {:<10}{:<26}{:>16}{:>18}",
             "family", "detector", "learned", "shipped"
         )?;
         for (at, (spec, shipped)) in SPECS.iter().zip(Weights::default().detectors).enumerate() {
-            if number(spec.name, Toward::Crawler).is_some() {
+            let (family, name) = (spec.family.name(), spec.name);
+            if is_graded(spec) {
+                let factor = weights[2 * at] / logistic::DECIBANS;
+                let (learned, own) = (format!("x {factor:.2}"), "its own");
+                writeln!(page, "  {family:<10}{name:<26}{learned:>16}{own:>18}")?;
+            } else if number(name, Toward::Crawler).is_some() {
                 writeln!(
                     page,
-                    "  {:<10}{:<26}{:>8.1}{:>8.1}{:>10.1}{:>8.1}",
-                    spec.family.name(),
-                    spec.name,
+                    "  {family:<10}{name:<26}{:>8.1}{:>8.1}{:>10.1}{:>8.1}",
                     weights[2 * at],
                     weights[2 * at + 1],
                     shipped.0,
@@ -426,7 +462,7 @@ fn settings(thresholds: &Thresholds, weights: &[f64], lessons: &Lessons) -> Stri
     }
     out += "\n[weights]\n";
     for (at, spec) in SPECS.iter().enumerate() {
-        if number(spec.name, Toward::Crawler).is_some() {
+        if number(spec.name, Toward::Crawler).is_some() && !is_graded(spec) {
             let (crawler, people) = (weights[2 * at], weights[2 * at + 1]);
             // Rounded first, so that nothing is written as '-0.0'.
             let tenths = |weight: f64| (10.0 * weight).round() / 10.0 + 0.0;
@@ -438,8 +474,14 @@ fn settings(thresholds: &Thresholds, weights: &[f64], lessons: &Lessons) -> Stri
             );
         }
     }
+    out += "\n[grades]\n";
+    for (at, spec) in SPECS.iter().enumerate().filter(|(_, spec)| is_graded(spec)) {
+        let grade = weights[2 * at] / logistic::DECIBANS;
+        out += &format!("{} = {grade:.2}\n", spec.name);
+    }
     out
 }
+
 /// A row of shares in percent.
 fn rates(
     page: &mut String,

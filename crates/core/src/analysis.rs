@@ -2,6 +2,7 @@
 
 mod bounds;
 mod finish;
+mod hidden;
 mod inspection;
 mod parse;
 mod replay;
@@ -30,6 +31,7 @@ use crate::report::Report;
 use crate::request::Source;
 use crate::table::Clock;
 use crate::table::Table;
+pub use hidden::SecondReading;
 use parse::Means;
 use parse::Parsed;
 use parse::Parser;
@@ -221,10 +223,23 @@ impl Analysis {
 
     /// Judges everything that was seen.
     pub fn finish(mut self) -> Report {
+        self.close();
+        self.report()
+    }
+
+    /// Judges everything that was seen, and chooses the sources whose agents and sessions a second reading of the log tells apart;
+    /// `None` where there was no request.
+    pub fn finish_first_reading(mut self) -> (Report, Option<SecondReading>) {
+        self.close();
+        let report = self.report();
+        let second = SecondReading::new(self, &report);
+        (report, second)
+    }
+
+    fn close(&mut self) {
         let held = self.stitcher.release(TABLES);
         self.fold(&held);
         self.tables.par_iter_mut().for_each(Table::seal);
-        self.report()
     }
 }
 

@@ -3,6 +3,7 @@
 //! Two walks over the tables: the first counts who shares what, and takes the fingerprints of heavier sources; the second adds up
 //! those who share something. Nobody is called anything for what he shares: the sum is judged by the same rules as a source.
 
+mod by_paper;
 mod found;
 mod pool;
 mod shared;
@@ -40,6 +41,8 @@ use crate::verdict::Evidence;
 use crate::verdict::Together;
 use crate::verdict::Verdict;
 use crate::verdict::judge_group;
+pub use by_paper::ByPaper;
+pub use by_paper::PaperCluster;
 pub use found::Campaign;
 pub use found::Campaigns;
 pub use found::How;

@@ -52,8 +52,12 @@ pub struct Report {
     pub purposes: BTreeMap<Purpose, Totals>,
     /// Sources that crawl as one, most requests first.
     pub campaigns: Vec<CampaignReport>,
+    /// Campaigns by the paper's algorithm, where they were asked for.
+    pub paper_campaigns: Option<PaperCampaigns>,
     /// Sources that share something and were judged together, most requests first.
     pub groups: Vec<GroupReport>,
+    /// Crawlers among the people of one source, most requests first, where the log was read twice to find them.
+    pub hidden: Option<Vec<HiddenCrawler>>,
     /// Sources worth listing, most requests first.
     pub sources: Vec<SourceReport>,
     /// What every source is, sorted, where that was asked for.
@@ -138,6 +142,91 @@ pub struct GroupReport {
     pub verdict: Verdict,
     /// The campaign they are or belong to, as a place in the list.
     pub campaign: Option<u32>,
+}
+
+/// Campaigns by Algorithm 1 of the PubCrawl paper, which compares series of requests alone.
+#[derive(Debug, Clone)]
+pub struct PaperCampaigns {
+    /// How alike series must be.
+    pub k: f64,
+    /// Sources that were compared, each once in a window.
+    pub compared: usize,
+    /// Sources that were heavy enough and left out all the same, because there were too many.
+    pub left_out: usize,
+    /// Most requests first.
+    pub all: Vec<PaperCampaign>,
+}
+
+/// One of them.
+#[derive(Debug, Clone)]
+pub struct PaperCampaign {
+    /// First second of the window.
+    pub start: u32,
+    /// First second after it.
+    pub end: u32,
+    /// The host, where each was judged for itself.
+    pub host: Option<Arc<str>>,
+    /// Names of its sources, sorted.
+    pub members: Vec<String>,
+    /// /24 or /48 networks they come from.
+    pub networks: usize,
+    /// Agents, each with the sources that use it most.
+    pub agents: Vec<(String, u32)>,
+    /// All their requests.
+    pub requests: u64,
+    /// The campaign in our list that most of them belong to, as a place in that list, and how many of them do.
+    pub ours: Option<(u32, usize)>,
+}
+
+/// A crawler among the people of one source.
+#[derive(Debug, Clone)]
+pub struct HiddenCrawler {
+    /// The source that it shares with people.
+    pub source: String,
+    /// What tells it from them.
+    pub by: HiddenBy,
+    /// Its user agent, where that is known.
+    pub agent: Option<String>,
+    /// Its requests.
+    pub requests: u64,
+    /// Its page requests.
+    pub pages: u64,
+    /// Its share of the source's requests.
+    pub share: f64,
+    /// Its first request.
+    pub first_seen: u32,
+    /// Its last request.
+    pub last_seen: u32,
+    /// What kind of crawler it is.
+    pub kind: Option<Kind>,
+    /// How sure, from 0.5 to 1.
+    pub confidence: f64,
+    /// Sum of evidence in decibans.
+    pub decibans: f64,
+    /// All findings about its requests alone, strongest first.
+    pub evidence: Vec<Evidence>,
+}
+
+/// What tells a crawler from the people of its source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HiddenBy {
+    /// Its user agent.
+    Agent,
+    /// Its session cookie.
+    Session,
+    /// Its user agent, and that it never sends the session cookie back.
+    NoSession,
+}
+
+impl HiddenBy {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            HiddenBy::Agent => "agent",
+            HiddenBy::Session => "session",
+            HiddenBy::NoSession => "no_session",
+        }
+    }
 }
 
 /// A campaign in the window before.
@@ -646,6 +735,8 @@ pub struct Lesson {
     pub measures: Vec<(&'static str, Vec<Measure>)>,
     /// Findings: the detector, which way it points, and its weight in decibans.
     pub findings: Vec<(&'static str, Toward, f64)>,
+    /// Requests of each half hour that the log covers, where there are enough to compare them with others'.
+    pub series: Vec<f64>,
 }
 
 /// Sources of a crowd: addresses of a proxy, with everybody behind them.

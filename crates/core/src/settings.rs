@@ -19,6 +19,7 @@ use crate::profile::DEFAULT_LISTINGS;
 use crate::proxies::Proxies;
 use crate::pseudonyms::Pseudonyms;
 use crate::verdict::Weights;
+use crate::verdict::is_graded;
 
 /// The settings file. Every default is written down in [`Settings::manual`].
 #[derive(Debug, Default, Deserialize)]
@@ -37,6 +38,7 @@ struct Options {
     _gate: Option<serde::de::IgnoredAny>,
     detectors: BTreeMap<Spanned<String>, Spanned<toml::Table>>,
     weights: BTreeMap<Spanned<String>, [f64; 2]>,
+    grades: BTreeMap<Spanned<String>, f64>,
 }
 
 /// When sources are looked at together.
@@ -101,6 +103,8 @@ pub struct Settings {
     pub keep_shapes: Option<(u32, u32)>,
     /// Keep what every single source is, also of those that are not listed.
     pub keep_bands: bool,
+    /// List the campaigns of the paper's Algorithm 1, too.
+    pub paper_campaigns: bool,
 }
 
 /// How the log's fields are taken.
@@ -148,12 +152,7 @@ const WINDOW_SECONDS_MAX: u32 = 366 * 86_400;
 impl Settings {
     /// Reads a settings file. All errors are collected, each as `line N: what`.
     pub fn parse(text: &str) -> Result<Settings, Vec<String>> {
-        let at = |offset: usize| {
-            format!(
-                "line {}",
-                1 + text[..offset.min(text.len())].matches('\n').count()
-            )
-        };
+        let at = |offset: usize| line(text, offset);
         let options: Options = toml::from_str(text).map_err(|error| {
             vec![format!(
                 "{}: {}",
@@ -194,7 +193,7 @@ impl Settings {
         if listings.iter().any(String::is_empty) || listings.len() > 1000 {
             errors.push("listings: an empty text would match every referrer, and more than 1000 are not taken".to_owned());
         }
-        let weights = checked_weights(options.weights, &at, &mut errors);
+        let weights = checked_weights(options.weights, options.grades, &at, &mut errors);
         let limits = checked_limits(options.policy, &at, &mut errors);
         if !errors.is_empty() {
             return Err(errors);
@@ -218,6 +217,7 @@ impl Settings {
             model: None,
             keep_shapes: None,
             keep_bands: false,
+            paper_campaigns: false,
         })
     }
 
@@ -270,12 +270,22 @@ impl Settings {
             out += &spec.settings_manual();
         }
         out += "\n# What findings are worth in decibans, towards a crawler and towards people: +10 makes a crawler ten times likelier.\n\
-                # 'cattlegrid train --headers' learns them. Where a detector says itself what a finding is worth, its weight here is 0.\n[weights]\n";
+                # 'cattlegrid train --headers' learns them. Where a detector says itself what a finding is worth, its weight here is 0: see [grades].\n[weights]\n";
         for (spec, (crawler, people)) in SPECS.iter().zip(Weights::default().detectors) {
             out += &format!("{} = [{crawler:.1}, {people:.1}]\n", spec.name);
         }
+        out += "\n# What the weights are multiplied with that detectors give their findings themselves, 0 to 2; learned with the weights.\n[grades]\n";
+        for spec in SPECS.iter().filter(|spec| is_graded(spec)) {
+            out += &format!("{} = 1.0\n", spec.name);
+        }
         out
     }
+}
+
+/// Where a setting stands.
+fn line(text: &str, offset: usize) -> String {
+    let before = &text[..offset.min(text.len())];
+    format!("line {}", 1 + before.matches('\n').count())
 }
 
 /// The most that one finding can be worth either way.
@@ -283,6 +293,7 @@ const WEIGHT_MAX: f64 = 60.0;
 
 fn checked_weights(
     given: BTreeMap<Spanned<String>, [f64; 2]>,
+    grades: BTreeMap<Spanned<String>, f64>,
     at: &dyn Fn(usize) -> String,
     errors: &mut Vec<String>,
 ) -> Weights {
@@ -304,7 +315,35 @@ fn checked_weights(
             Some(place) => weights.detectors[place] = (crawler, people),
         }
     }
+    check_grades(grades, &mut weights, at, errors);
     weights
+}
+
+/// The most that a detector's own weights can be multiplied with.
+const GRADE_MAX: f64 = 2.0;
+
+fn check_grades(
+    given: BTreeMap<Spanned<String>, f64>,
+    weights: &mut Weights,
+    at: &dyn Fn(usize) -> String,
+    errors: &mut Vec<String>,
+) {
+    for (name, grade) in given {
+        let line = at(name.span().start);
+        let name = name.as_ref();
+        let place = SPECS
+            .iter()
+            .position(|spec| spec.name == name && is_graded(spec));
+        match place {
+            None => errors.push(format!(
+                "{line}: [grades]: there is no detector '{name}' that weighs its findings itself"
+            )),
+            Some(_) if !(0.0..=GRADE_MAX).contains(&grade) => {
+                errors.push(format!("{line}: [grades]: {name} must be 0 to {GRADE_MAX}"))
+            }
+            Some(place) => weights.grades[place] = grade,
+        }
+    }
 }
 
 fn checked_limits(
@@ -414,6 +453,13 @@ mod tests {
             &[
                 "line 3: [weights]: high_error_rate must be",
                 "line 2: [weights]: there is no detector",
+            ],
+        );
+        check(
+            "[grades]\ndeclared_robot = 1.0\nskipped_page_parts = 3.0",
+            &[
+                "line 2: [grades]: there is no detector 'declared_robot'",
+                "line 3: [grades]: skipped_page_parts must be 0 to 2",
             ],
         );
     }

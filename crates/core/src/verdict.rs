@@ -180,6 +180,16 @@ pub struct Weights {
     pub family_max: f64,
     /// By detector in the order of [`SPECS`]: towards a crawler, towards people.
     pub detectors: [(f64, f64); SPECS.len()],
+    /// By detector, what the weight is multiplied with that it gives a finding itself.
+    pub grades: [f64; SPECS.len()],
+}
+
+/// True for a detector that grades each finding itself, so that only a factor can be learned for it. A name decides by itself; what a
+/// shape or a campaign is worth was learned where it was found.
+pub fn is_graded(spec: &Spec) -> bool {
+    let is_fixed = spec.family == Family::Identity
+        || ["campaign_member", "traffic_shape"].contains(&spec.name);
+    !is_fixed && SHIPPED.iter().all(|(name, _, _)| *name != spec.name)
 }
 
 /// What detectors are worth as shipped: towards a crawler, towards people. Those that are missing weigh their findings themselves.
@@ -232,6 +242,7 @@ impl Default for Weights {
             user_to: -6.0,
             family_max: 20.0,
             detectors: std::array::from_fn(|at| weight(&SPECS[at])),
+            grades: [1.0; SPECS.len()],
         }
     }
 }
@@ -366,7 +377,8 @@ fn weigh(
     let mut ballots = Ballots::default();
     let mut families = [0.0_f64; 4];
     families[Family::Campaign as usize] = evidence.iter().map(|item| item.weight).sum();
-    for ((spec, detector), weight) in SPECS.iter().zip(detectors).zip(weights.detectors) {
+    let weights_of = weights.detectors.iter().zip(weights.grades);
+    for ((spec, detector), (weight, grade)) in SPECS.iter().zip(detectors).zip(weights_of) {
         if !scope.asks(spec) {
             continue;
         }
@@ -379,7 +391,7 @@ fn weigh(
             continue;
         };
         let weight = match (finding.learned, finding.toward) {
-            (Some(learned), _) => learned,
+            (Some(learned), _) => learned * grade,
             (None, Toward::User) => weight.1,
             (None, _) => weight.0,
         };

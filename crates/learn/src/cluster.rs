@@ -5,19 +5,20 @@
 //! follows the day, is. Our rule asks two questions instead. Do the two differ by no more than their noise? And is what they share
 //! *distinctive*: does it remain when the plain day of people, of any length and depth, is taken away from both?
 
+mod bisect;
 mod fingerprint;
 mod paper;
 mod warp;
 
 use std::collections::BTreeMap;
 
+pub use bisect::learn_k;
 use fingerprint::BITS;
 pub use fingerprint::Fingerprint;
 use fingerprint::SEARCHED;
 pub use fingerprint::Signs;
 pub use paper::PAPER_K;
 pub use paper::algorithm_1;
-pub use paper::learn_k;
 pub use warp::warped_distance;
 
 /// Members from which a cluster is a campaign.

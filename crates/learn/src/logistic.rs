@@ -3,11 +3,11 @@
 /// Decibans of one unit of log-odds.
 pub const DECIBANS: f64 = 10.0 / std::f64::consts::LN_10;
 
-/// One example: the findings it has, by number, and its class.
+/// One example: the findings it has, and its class.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// Numbers of the findings.
-    pub findings: Vec<usize>,
+    /// Numbers of the findings, and how much of each: 1 where it is there or not.
+    pub findings: Vec<(usize, f64)>,
     /// Which of the two classes.
     pub is_positive: bool,
 }
@@ -43,8 +43,9 @@ pub fn learn(examples: &[Found], priors: &[Prior], penalty: f64) -> Vec<f64> {
     // How steep each direction can be at most, so that a step never leaps over the lowest point.
     let mut steep = vec![penalty; priors.len()];
     for found in examples {
-        for at in &found.findings {
-            steep[*at] += share(found.is_positive) * 0.25 * found.findings.len() as f64;
+        let all: f64 = found.findings.iter().map(|(_, much)| much.abs()).sum();
+        for (at, much) in &found.findings {
+            steep[*at] += share(found.is_positive) * 0.25 * all * much.abs();
         }
     }
     let mut slope = vec![0.0_f64; priors.len()];
@@ -53,11 +54,12 @@ pub fn learn(examples: &[Found], priors: &[Prior], penalty: f64) -> Vec<f64> {
             *slope = penalty * (weights[at] - usual[at]);
         }
         for found in examples {
-            let sum: f64 = found.findings.iter().map(|at| weights[*at]).sum();
+            let findings = found.findings.iter();
+            let sum: f64 = findings.map(|(at, much)| weights[*at] * much).sum();
             let likely = 1.0 / (1.0 + (-sum).exp());
             let error = likely - f64::from(u8::from(found.is_positive));
-            for at in &found.findings {
-                slope[*at] += share(found.is_positive) * error;
+            for (at, much) in &found.findings {
+                slope[*at] += share(found.is_positive) * error * much;
             }
         }
         for (at, weight) in weights.iter_mut().enumerate() {
@@ -74,7 +76,7 @@ mod tests {
 
     fn examples(with: [usize; 2], without: [usize; 2]) -> Vec<Found> {
         let mut all = Vec::new();
-        for (findings, counts) in [(vec![0], with), (Vec::new(), without)] {
+        for (findings, counts) in [(vec![(0, 1.0)], with), (Vec::new(), without)] {
             for (is_positive, count) in [(true, counts[0]), (false, counts[1])] {
                 let found = Found {
                     findings: findings.clone(),
@@ -102,6 +104,22 @@ mod tests {
         );
         let weights = learn(&examples([1000, 100], [1000, 1900]), &[FREE], 1e-6);
         assert!((weights[0] - 10.0).abs() < 0.1, "{weights:?}");
+    }
+
+    #[test]
+    fn how_much_of_a_finding_there_is_counts() {
+        // Half a finding for one class, a whole one for the other: the factor must lie between.
+        let example = |much: f64, is_positive: bool| Found {
+            findings: vec![(0, much)],
+            is_positive,
+        };
+        let mut all = vec![example(2.0, true); 90];
+        all.extend(vec![example(2.0, false); 10]);
+        all.extend(vec![example(-2.0, false); 80]);
+        let prior = Prior { low: 0.0, ..FREE };
+        let weight = learn(&all, &[prior], 1e-6)[0];
+        let odds = (weight / DECIBANS * 2.0).exp();
+        assert!((8.0..20.0).contains(&odds), "{weight} {odds}");
     }
 
     #[test]

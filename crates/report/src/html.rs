@@ -19,7 +19,9 @@ use serde_json::json;
 use sha2::Digest;
 use sha2::Sha256;
 
+use crate::by_paper;
 use crate::campaigns;
+use crate::hidden;
 use crate::words::count;
 use crate::words::minute;
 use crate::words::share;
@@ -69,6 +71,8 @@ fn document(report: &Report, page: &mut String) -> std::fmt::Result {
     chart(&report.timeline, page)?;
     hosts(report, page)?;
     campaigns::html(report, page)?;
+    by_paper::html(report, page)?;
+    hidden::html(report, page)?;
     purposes(report, page)?;
     sources(report, page)?;
     paths(report, page)?;

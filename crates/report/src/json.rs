@@ -26,8 +26,10 @@ use serde::Serialize;
 use serde_json::Map;
 use serde_json::Value;
 
+use crate::by_paper::PaperCampaignsJson;
 use crate::campaigns::CampaignJson;
 use crate::campaigns::GroupJson;
+use crate::hidden::HiddenJson;
 
 /// Writes the report as one JSON document.
 pub fn write_json(report: &Report, out: &mut impl Write) -> io::Result<()> {
@@ -187,6 +189,10 @@ struct Document<'a> {
     groups: Vec<GroupJson<'a>>,
     #[serde(serialize_with = "each_campaign")]
     campaigns: &'a [CampaignReport],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paper_campaigns: Option<PaperCampaignsJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden: Option<Vec<HiddenJson<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -467,6 +473,11 @@ impl<'a> Document<'a> {
             sources: &report.sources,
             groups: report.groups.iter().map(GroupJson::of).collect(),
             campaigns: &report.campaigns,
+            paper_campaigns: report.paper_campaigns.as_ref().map(PaperCampaignsJson::of),
+            hidden: report
+                .hidden
+                .as_ref()
+                .map(|found| found.iter().map(HiddenJson::of).collect()),
         }
     }
 }

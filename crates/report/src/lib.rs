@@ -1,7 +1,9 @@
 //! A [`cattlegrid_core::Report`] for people and for programs.
 
+mod by_paper;
 mod campaigns;
 mod changes;
+mod hidden;
 mod html;
 mod inspect;
 mod inspect_page;

@@ -13,7 +13,9 @@ use cattlegrid_core::text::shorten;
 use cattlegrid_core::verdict::Cause;
 use cattlegrid_core::verdict::Class;
 
+use crate::by_paper;
 use crate::campaigns;
+use crate::hidden;
 use crate::words::count;
 use crate::words::minute;
 use crate::words::share;
@@ -58,6 +60,8 @@ fn summary(report: &Report, options: &TextOptions, page: &mut String) -> std::fm
     totals(report, all, page)?;
     hosts(report, options, page)?;
     campaigns::text(report, options, page)?;
+    by_paper::text(report, options, page)?;
+    hidden::text(report, options, page)?;
     let crawlers = report
         .sources
         .iter()

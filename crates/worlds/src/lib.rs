@@ -25,6 +25,7 @@ pub mod crowd;
 pub mod scene;
 
 mod containment;
+mod gateways;
 mod headers;
 mod market;
 mod midsize;

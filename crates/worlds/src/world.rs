@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::actor::Actor;
 use crate::containment;
 use crate::crowd::Passer;
+use crate::gateways;
 use crate::plan::DAY;
 use crate::plan::Span;
 use crate::random::Random;
@@ -34,11 +35,13 @@ pub enum Kind {
     ContainmentSmall,
     /// People and crawlers from wide priors instead of a list of kinds: to learn from.
     Wide,
+    /// Gateways of people, with crawlers hidden in some.
+    Gateways,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 9] = [
         Kind::Social,
         Kind::SocialTest,
         Kind::Shop,
@@ -47,6 +50,7 @@ impl Kind {
         Kind::Containment,
         Kind::ContainmentSmall,
         Kind::Wide,
+        Kind::Gateways,
     ];
 
     /// The name on the command line.
@@ -60,6 +64,7 @@ impl Kind {
             Kind::Containment => "containment",
             Kind::ContainmentSmall => "containment-small",
             Kind::Wide => "wide",
+            Kind::Gateways => "gateways",
         }
     }
 
@@ -73,7 +78,7 @@ impl Kind {
 
     /// The log has the eight fields of the paper; otherwise it is 'combined'.
     pub fn has_eight_fields(self) -> bool {
-        matches!(self, Kind::Social | Kind::SocialTest)
+        matches!(self, Kind::Social | Kind::SocialTest | Kind::Gateways)
     }
 
     /// What it is, in a line.
@@ -102,6 +107,9 @@ impl Kind {
             }
             Kind::Wide => {
                 "150 crawlers and 150 proxies of people with traits drawn from wide ranges, to learn from"
+            }
+            Kind::Gateways => {
+                "20 gateways of people, a crawler hidden in every other one, and 150 readers; labels name the agent of the hidden crawler"
             }
         }
     }
@@ -141,6 +149,7 @@ impl World {
             Kind::Containment => containment::build(containment::TENTH, &mut builder),
             Kind::ContainmentSmall => containment::build(containment::HUNDREDTH, &mut builder),
             Kind::Wide => wide::build(&mut builder),
+            Kind::Gateways => gateways::build(&mut builder),
         }
         let covered = match kind {
             Kind::Wide => wide::covered(builder.span, &mut builder.random),

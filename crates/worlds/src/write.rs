@@ -26,8 +26,12 @@ const PAGES: u64 = 1_000_003;
 /// Visitors behind an address that are on the site at the same time.
 const VISITORS: usize = 8;
 
-/// Writes what everybody is: `source,label,campaign,habit,evasion`. The last is a row of the paper's Table 13.
+/// Writes what everybody is: `source,label,campaign,habit,evasion`. The last is a row of the paper's Table 13. Gateways have a sixth
+/// column: the user agent of the crawler that is hidden in one.
 pub fn write_labels(world: &World, out: &mut impl Write) -> io::Result<()> {
+    if world.kind == Kind::Gateways {
+        return write_gateways(world, out);
+    }
     writeln!(out, "source,label,campaign,habit,evasion")?;
     let crowd = world.crowd_sources();
     let mut crowd = crowd.iter().peekable();
@@ -44,6 +48,25 @@ pub fn write_labels(world: &World, out: &mut impl Write) -> io::Result<()> {
         }
     }
     crowd.try_for_each(|passer| write_passer(passer, out))
+}
+
+/// A gateway comes before the crawler that is hidden in it.
+fn write_gateways(world: &World, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "source,label,campaign,habit,evasion,hidden")?;
+    for actors in world.actors.chunk_by(|a, b| a.address == b.address) {
+        let [people, hidden @ ..] = actors else {
+            continue;
+        };
+        let (source, label) = (Ipv4Addr::from(people.address), people.label.name());
+        match hidden {
+            [] => writeln!(out, "{source},{label},,{},,", people.habit)?,
+            [crawler, ..] => {
+                let agent = crawler.manners.agents[0];
+                writeln!(out, "{source},{label},,{},,\"{agent}\"", crawler.habit)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn write_passer(passer: &Passer, out: &mut impl Write) -> io::Result<()> {
@@ -429,9 +452,11 @@ impl Line<'_> {
 
     fn page(&self, page: u64, out: &mut Vec<u8>) {
         let folder: &[u8] = match self.kind {
-            Kind::Social | Kind::SocialTest | Kind::Containment | Kind::ContainmentSmall => {
-                b"/people/"
-            }
+            Kind::Social
+            | Kind::SocialTest
+            | Kind::Gateways
+            | Kind::Containment
+            | Kind::ContainmentSmall => b"/people/",
             Kind::Shop | Kind::Wide => b"/product/",
             Kind::Town | Kind::Fleets => b"/news/",
         };

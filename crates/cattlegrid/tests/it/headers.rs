@@ -51,6 +51,11 @@ fn thresholds_and_weights_are_learned_and_used() {
     }
     let written = std::fs::read_to_string(&settings).unwrap();
     assert!(written.contains("[detectors.low_page_revisit]") && written.contains("[weights]"));
+    // Detectors that grade their findings have a factor instead, and are no longer left out.
+    let (weights, grades) = written.split_once("[grades]").unwrap();
+    assert!(
+        grades.contains("suspicious_sequence = ") && !weights.contains("suspicious_sequence =")
+    );
     let mut evaluate = vec![
         "evaluate",
         "--headers",

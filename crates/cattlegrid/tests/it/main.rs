@@ -12,6 +12,7 @@ mod determinism;
 mod follow;
 mod formats;
 mod headers;
+mod hidden;
 mod hostile;
 mod kb;
 mod lists;

@@ -79,15 +79,15 @@ pub(super) fn report(analysis: &Analysis) -> Report {
         false => BTreeMap::new(),
     };
     let agents = agents.into_index();
-    let campaigns = Finder {
+    let finder = Finder {
         tables: &analysis.tables,
         clock: &clock,
         sites: &sites,
         knowledge: &analysis.knowledge,
         agents: &agents,
         settings: &analysis.settings,
-    }
-    .find();
+    };
+    let campaigns = finder.find();
     let court = Court {
         settings: &analysis.settings,
         knowledge: &analysis.knowledge,
@@ -117,6 +117,9 @@ pub(super) fn report(analysis: &Analysis) -> Report {
     report.hosts = sorted_hosts(whole.hosts);
     report.campaigns = court.describe_campaigns(&sample);
     report.groups = court.describe_groups();
+    if analysis.settings.paper_campaigns {
+        report.paper_campaigns = Some(court.describe_paper_campaigns(finder.by_paper()));
+    }
     let bands = of_sample(analysis, &sampled, &whole.bands);
     report.paths = sample.paths(&bands, first, report.all().pages);
     if analysis.settings.keep_bands {
@@ -188,7 +191,10 @@ fn describe_log(sites: &BTreeMap<Window, Site>, report: &mut Report) -> (u32, u3
 }
 
 /// Puts together what the threads have kept beside the records.
-fn gather(analysis: &Analysis, statuses: &mut BTreeMap<u16, u64>) -> (AgentBook, Sample) {
+pub(super) fn gather(
+    analysis: &Analysis,
+    statuses: &mut BTreeMap<u16, u64>,
+) -> (AgentBook, Sample) {
     let mut agents = AgentBook::default();
     let mut sample = Sample::default();
     for parser in lock(&analysis.parsers).iter() {
@@ -609,6 +615,7 @@ impl Court<'_> {
         let rules = SPECS.iter().zip(&self.settings.detectors);
         let voting = rules.filter(|(spec, _)| spec.vote.is_some());
         let found = verdict.evidence.iter();
+        let limits = &self.settings.campaigns;
         Lesson {
             measures: voting
                 .map(|(spec, rule)| (spec.name, rule.measures(profile, context)))
@@ -616,6 +623,12 @@ impl Court<'_> {
             findings: found
                 .map(|item| (item.detector, item.toward, item.weight))
                 .collect(),
+            series: match profile.requests >= limits.series_requests_min
+                && profile.bins.busy() >= limits.half_hours_min
+            {
+                true => context.site.covered_counts(profile),
+                false => Vec::new(),
+            },
         }
     }
 
@@ -624,14 +637,23 @@ impl Court<'_> {
     }
 
     pub(super) fn name(&self, source: Source) -> String {
-        if let Some(pseudonyms) = &self.settings.pseudonyms {
-            return pseudonyms.name(source);
-        }
-        let token = (source.kind == SourceKind::Token)
-            .then(|| self.tokens.get(&source.value))
-            .flatten();
-        token.map_or_else(|| source.to_string(), |text| printable(text))
+        name(self.settings, self.tokens, source)
     }
+}
+
+/// A source as the report names it.
+pub(super) fn name(
+    settings: &Settings,
+    tokens: &BTreeMap<u64, Box<[u8]>>,
+    source: Source,
+) -> String {
+    if let Some(pseudonyms) = &settings.pseudonyms {
+        return pseudonyms.name(source);
+    }
+    let token = (source.kind == SourceKind::Token)
+        .then(|| tokens.get(&source.value))
+        .flatten();
+    token.map_or_else(|| source.to_string(), |text| printable(text))
 }
 
 /// What tells a crowd from one visitor, where the shape of the traffic says anything.

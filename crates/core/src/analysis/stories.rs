@@ -1,11 +1,18 @@
 //! The stories of campaigns: what was found, as the report tells it.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use super::finish::Court;
 use super::sample::Sample;
+use crate::campaigns::ByPaper;
 use crate::campaigns::Campaign;
+use crate::campaigns::PaperCluster;
 use crate::report::CampaignBefore;
 use crate::report::CampaignReport;
 use crate::report::GroupReport;
+use crate::report::PaperCampaign;
+use crate::report::PaperCampaigns;
 use crate::request::Source;
 use crate::table::Window;
 use crate::text::printable;
@@ -56,11 +63,57 @@ impl Court<'_> {
             .collect()
     }
 
+    /// The campaigns of the paper's algorithm, beside ours.
+    pub(super) fn describe_paper_campaigns(&self, found: ByPaper) -> PaperCampaigns {
+        let all = found.all.iter();
+        PaperCampaigns {
+            k: found.k,
+            compared: found.compared,
+            left_out: found.left_out,
+            all: all.map(|cluster| self.describe_cluster(cluster)).collect(),
+        }
+    }
+
+    fn describe_cluster(&self, cluster: &PaperCluster) -> PaperCampaign {
+        let (start, end) = self.clock.span(cluster.window);
+        let mut ours: BTreeMap<u32, usize> = BTreeMap::new();
+        let members = cluster.members.iter();
+        for number in members.filter_map(|source| self.campaigns.number(*source, cluster.window)) {
+            *ours.entry(number).or_default() += 1;
+        }
+        let agents = cluster.agents.iter().take(AGENTS_MAX);
+        let mut members: Vec<String> = cluster
+            .members
+            .iter()
+            .map(|source| self.name(*source))
+            .collect();
+        if self.settings.pseudonyms.is_some() {
+            members.sort_unstable();
+        }
+        PaperCampaign {
+            start,
+            end,
+            host: self.host(cluster.window),
+            members,
+            networks: cluster.networks,
+            agents: agents
+                .map(|(agent, sources)| (self.agent_text(*agent), *sources))
+                .collect(),
+            requests: cluster.requests,
+            ours: ours
+                .into_iter()
+                .max_by_key(|(number, sources)| (*sources, Reverse(*number))),
+        }
+    }
+
+    fn agent_text(&self, agent: u32) -> String {
+        self.agents.text(agent).map_or_else(String::new, printable)
+    }
+
     fn describe_campaign(&self, campaign: &Campaign) -> CampaignReport {
         let (start, end) = self.clock.span(campaign.window);
         let (profile, verdict) = (&campaign.profile, &campaign.verdict);
         let all = self.campaigns.requests[&campaign.window].max(1);
-        let text = |agent: u32| self.agents.text(agent).map_or_else(String::new, printable);
         let mut members: Vec<String> = campaign
             .members
             .iter()
@@ -81,7 +134,7 @@ impl Court<'_> {
                 .agents
                 .iter()
                 .take(AGENTS_MAX)
-                .map(|(agent, sources)| (text(*agent), *sources))
+                .map(|(agent, sources)| (self.agent_text(*agent), *sources))
                 .collect(),
             requests: u64::from(profile.requests),
             pages: u64::from(profile.pages),

@@ -238,3 +238,63 @@ pub(super) fn settle(found: &mut Campaigns) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::SourceKind;
+    use crate::verdict::Class;
+    use crate::verdict::Votes;
+
+    fn sources(numbers: std::ops::Range<u64>) -> Vec<Source> {
+        let source = |value| Source {
+            kind: SourceKind::V4,
+            value,
+        };
+        numbers.map(source).collect()
+    }
+
+    fn add(found: &mut Campaigns, how: How, members: Vec<Source>) {
+        let window = Window::default();
+        let group = Group {
+            members,
+            ..Group::default()
+        };
+        let verdict = Verdict {
+            class: Class::Crawler,
+            kind: None,
+            decibans: 20.0,
+            decided_by: None,
+            evidence: Vec::new(),
+            votes: Votes::default(),
+            mixed: false,
+            cause: None,
+        };
+        let key = Key {
+            window,
+            how,
+            value: 1,
+        };
+        found.add(key, group, verdict, "share something".to_owned());
+    }
+
+    /// `social-test` 11 once listed 24 sources as 48: they were found by their agent and by their cookies, and joined.
+    #[test]
+    fn members_that_were_found_twice_count_once() {
+        let mut found = Campaigns::default();
+        add(&mut found, How::Agent, sources(0..24));
+        add(&mut found, How::Cookie, sources(0..24));
+        let again = found.all.remove(1);
+        found.all[0].absorb(again, 240);
+        assert_eq!(found.all[0].members, sources(0..24));
+
+        // Others are added, in order.
+        add(&mut found, How::Agent, sources(24..30));
+        let others = found.all.remove(1);
+        found.all[0].absorb(others, 240);
+        settle(&mut found);
+        assert_eq!(found.all[0].members, sources(0..30));
+        let membership = found.membership(sources(3..4)[0], Window::default());
+        assert!(membership.is_some_and(|of| of.sources == 30 && of.why.contains("30 sources")));
+    }
+}

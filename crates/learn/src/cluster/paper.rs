@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::agreement;
-
 /// The paper's k, learned from its own campaigns.
 pub const PAPER_K: f64 = 350.0;
 
@@ -11,14 +9,14 @@ pub const PAPER_K: f64 = 350.0;
 const NEAR: [f64; 3] = [0.25, 0.35, 0.30];
 
 /// A series as the paper compares it.
-struct Normal {
+pub(super) struct Normal {
     values: Vec<f32>,
     /// Volume, amplitude, deviation.
     traits: [f64; 3],
 }
 
 impl Normal {
-    fn of(counts: &[f64]) -> Normal {
+    pub(super) fn of(counts: &[f64]) -> Normal {
         let total: f64 = counts.iter().sum();
         let n = counts.len().max(1) as f64;
         let values: Vec<f64> = counts.iter().map(|count| count / total.max(1.0)).collect();
@@ -31,6 +29,14 @@ impl Normal {
             traits: [total, most - least.min(most), deviation],
             values: values.into_iter().map(|value| value as f32).collect(),
         }
+    }
+
+    pub(super) fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    pub(super) fn deviation(&self) -> f64 {
+        self.traits[2]
     }
 
     fn is_near(&self, medoid: &Normal) -> bool {
@@ -49,7 +55,7 @@ impl Normal {
     }
 
     /// The inverse of the squared distance.
-    fn similarity(&self, other: &Normal) -> f64 {
+    pub(super) fn similarity(&self, other: &Normal) -> f64 {
         let squares = self.values.iter().zip(&other.values);
         let distance: f32 = squares.map(|(a, b)| (a - b) * (a - b)).sum();
         1.0 / f64::from(distance)
@@ -57,12 +63,13 @@ impl Normal {
 }
 
 /// The founder of each series' cluster, in the order of the series.
-pub fn algorithm_1(series: &[Vec<f64>], k: f64) -> Vec<u32> {
-    let series: Vec<Normal> = series.iter().map(|counts| Normal::of(counts)).collect();
+pub fn algorithm_1(series: &[impl AsRef<[f64]>], k: f64) -> Vec<u32> {
+    let series = series.iter().map(|counts| Normal::of(counts.as_ref()));
+    let series: Vec<Normal> = series.collect();
     cluster(&series, k)
 }
 
-fn cluster(series: &[Normal], k: f64) -> Vec<u32> {
+pub(super) fn cluster(series: &[Normal], k: f64) -> Vec<u32> {
     let mut cells: BTreeMap<[i32; 3], Vec<u32>> = BTreeMap::new();
     let mut founders = Vec::with_capacity(series.len());
     for (place, joining) in (0..).zip(series) {
@@ -83,7 +90,7 @@ fn cluster(series: &[Normal], k: f64) -> Vec<u32> {
             }
         }
         // A series that never changes has no deviation, and is like nothing but itself.
-        let enough = k / joining.traits[2];
+        let enough = k / joining.deviation();
         founders.push(match best {
             Some((similarity, founder)) if similarity > enough => founder,
             _ => {
@@ -93,33 +100,4 @@ fn cluster(series: &[Normal], k: f64) -> Vec<u32> {
         });
     }
     founders
-}
-
-/// The k with which clusters agree best with known campaigns, by the mean of precision and recall of pairs, halving the step
-/// between powers of two.
-pub fn learn_k(series: &[Vec<f64>], campaigns: &[Option<u32>]) -> f64 {
-    const STEPS: usize = 5;
-    let series: Vec<Normal> = series.iter().map(|counts| Normal::of(counts)).collect();
-    let score = |power: f64| {
-        let found = agreement(&cluster(&series, 2_f64.powf(power)), campaigns);
-        found.pair_precision.min(1.0) + found.pair_recall
-    };
-    let (mut best, mut most) = (0.0, f64::MIN);
-    for power in -4..=12 {
-        let found = score(f64::from(power));
-        if found > most {
-            (best, most) = (f64::from(power), found);
-        }
-    }
-    let mut step = 0.5;
-    for _ in 0..STEPS {
-        for power in [best - step, best + step] {
-            let found = score(power);
-            if found > most {
-                (best, most) = (power, found);
-            }
-        }
-        step /= 2.0;
-    }
-    2_f64.powf(best)
 }
