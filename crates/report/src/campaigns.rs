@@ -38,6 +38,7 @@ fn head(campaign: &CampaignReport) -> String {
         ("agent", 0 | 1) => "share a user agent",
         ("agent", _) => "share some user agents",
         ("habit", _) => "share a user agent, follow no links and load no parts of pages",
+        ("manner", _) => "come once for a few pages, as no browser does",
         ("session", _) => "send the same session cookie",
         ("cookie", _) => "share a user agent and drop their session cookies",
         ("system", _) => "share an autonomous system",

@@ -39,7 +39,7 @@ settings! {
         /// ...at no more than this many pages in half an hour...
         pages_read: u32 = 40,
         /// ...or this many, if nearly all of them do: some sites show pictures by pages of their own...
-        pages_chained: u32 = 120,
+        pages_chained: u32 = 200,
         /// ...and no more than this many of its pages would have come with parts.
         parts_expected: f64 = 2.0,
         /// Pages that others would have loaded with pictures from which it counts that it loaded none.
