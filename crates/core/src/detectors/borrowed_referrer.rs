@@ -6,8 +6,8 @@
 //!
 //! # When it is wrong
 //! A person who changes networks in the middle of a visit, or whose provider sends each request through another address, leaves the
-//! pages before under the other address. Such people load whole pages, which makes this weigh little. A page from a cache is rarely
-//! the one before every other page.
+//! pages before under the other address. Such people load pictures and the icon, and the rule is silent about them. A page from
+//! a cache is rarely the one before every other page.
 
 use super::Detector;
 use super::Family;
@@ -34,10 +34,8 @@ settings! {
     }
 }
 
-/// What borrowed referrers are worth, from so many on, to who does not load whole pages.
+/// What borrowed referrers are worth, from so many on.
 const DECIBANS: [(u32, f64); 3] = [(10, 12.0), (3, 9.0), (0, 6.0)];
-/// What they are worth to who does.
-const DECIBANS_WHOLE: f64 = 2.0;
 
 impl Detector for BorrowedReferrer {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
@@ -50,11 +48,13 @@ impl Detector for BorrowedReferrer {
         if borrowed < self.borrowed_min.max(1) || share < self.share_min {
             return Outcome::Clear(share);
         }
-        let shows = profile.images > 0 || profile.drawn > 0;
+        if profile.images > 0 || profile.drawn > 0 {
+            return Outcome::Clear(share);
+        }
         let weighs = DECIBANS.iter().find(|(from, _)| borrowed >= *from);
         let decibans = weighs.map_or(0.0, |(_, decibans)| *decibans);
         Outcome::learned(
-            if shows { DECIBANS_WHOLE } else { decibans },
+            decibans,
             format!(
                 "{borrowed} of its {} page requests name a page of this site that it never fetched as the one that led there",
                 profile.referrers

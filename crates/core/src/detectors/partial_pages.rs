@@ -41,6 +41,8 @@ settings! {
 /// What a kind that never comes is worth at most, by the parts of other kinds that came. Some people block pictures or fonts; few do so
 /// for hundreds of pages.
 const DECIBANS: [(f64, f64); 4] = [(500.0, 12.0), (200.0, 10.0), (50.0, 7.0), (10.0, 4.0)];
+/// The same for what caches keep for long: style sheets, fonts and the icon.
+const DECIBANS_KEPT: [(f64, f64); 3] = [(500.0, 12.0), (200.0, 10.0), (100.0, 4.0)];
 
 /// A kind of parts that a source never loads.
 struct Missing {
@@ -51,6 +53,7 @@ struct Missing {
     habit: f64,
     /// Parts of the missing kind that others would have loaded.
     expected: f64,
+    decibans: &'static [(f64, f64)],
 }
 
 impl Detector for PartialPages {
@@ -94,6 +97,7 @@ impl PartialPages {
             missing_name: "image",
             habit: 1.0,
             expected,
+            decibans: &DECIBANS,
         })
     }
 
@@ -106,6 +110,7 @@ impl PartialPages {
             missing_name: "style sheet or script",
             habit,
             expected: f64::from(profile.images),
+            decibans: &DECIBANS_KEPT,
         })
     }
 
@@ -117,6 +122,7 @@ impl PartialPages {
             missing_name: "font and not the site's icon",
             habit,
             expected: f64::from(profile.styles()),
+            decibans: &DECIBANS_KEPT,
         })
     }
 }
@@ -129,7 +135,10 @@ fn habit(habit: Habit, least: f64) -> Option<f64> {
 impl Missing {
     /// How much likelier a source with this gap is a program: the rarer the gap is among visitors, the more.
     fn decibans(&self) -> f64 {
-        let most = DECIBANS.iter().find(|(from, _)| self.expected >= *from);
+        let most = self
+            .decibans
+            .iter()
+            .find(|(from, _)| self.expected >= *from);
         let most = most.map_or(0.0, |(_, decibans)| *decibans);
         let rare = -10.0 * (1.0 - self.habit).max(1e-3).log10();
         most.min(rare)

@@ -249,7 +249,7 @@ struct Trail {
 }
 
 /// Pages opened from one that count as followed links. Whoever names the same page for hundreds has not been there each time.
-const OPENED_MAX: u8 = 12;
+const OPENED_MAX: u8 = 6;
 
 impl Trail {
     /// True where the record names this page, or the one from which this was opened.
