@@ -40,7 +40,7 @@ settings! {
         pages_read: u32 = 40,
         /// ...or this many, if nearly all of them do: some sites show pictures by pages of their own...
         pages_chained: u32 = 200,
-        /// ...and no more than this many of its pages would have come with parts.
+        /// ...if half of them exist, and no more than this many would have come with parts.
         parts_expected: f64 = 2.0,
         /// Pages that others would have loaded with pictures from which it counts that it loaded none.
         images_expected: f64 = 0.5,
@@ -97,6 +97,7 @@ impl FollowedLinks {
         };
         let slowly = profile.pages <= pages.saturating_mul(profile.bins.busy().max(1));
         let expected = context.site.expected_parts(profile);
-        chain >= self.chain_from && slowly && expected.parts <= self.parts_expected
+        let exist = profile.shown * 2 >= profile.pages;
+        chain >= self.chain_from && slowly && exist && expected.parts <= self.parts_expected
     }
 }

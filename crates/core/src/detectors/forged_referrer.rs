@@ -34,6 +34,10 @@ settings! {
     }
 }
 
+/// Such referrers from which no page that leads to itself explains them, if they are most of all.
+const ODD_MANY: u32 = 8;
+const SHARE_MOST: f64 = 0.8;
+
 impl Detector for ForgedReferrer {
     fn evaluate(&self, profile: &Profile, _: &Context<'_>) -> Outcome {
         if profile.referrers == 0 && profile.pages > 0 {
@@ -48,6 +52,7 @@ impl Detector for ForgedReferrer {
         let decibans = match (profile.assets, profile.images) {
             (0, _) => 11.0,
             (_, 0) => 6.0,
+            _ if odd >= ODD_MANY && share >= SHARE_MOST => 6.0,
             _ => 1.0,
         };
         Outcome::learned(

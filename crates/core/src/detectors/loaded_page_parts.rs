@@ -71,7 +71,8 @@ impl Detector for LoadedPageParts {
         };
         let share = f64::from(parts) / f64::from(pages);
         let is_full = parts >= self.parts_min && share >= self.parts_per_page;
-        let is_cached = share >= self.cached_per_page && profile.images >= self.cached_images;
+        let shows = profile.images >= self.cached_images || profile.drawn > 0;
+        let is_cached = share >= self.cached_per_page && shows;
         if parts == 0 || !(is_full || is_cached) {
             return Outcome::Clear(share);
         }
@@ -104,7 +105,7 @@ impl Detector for LoadedPageParts {
 /// True for who loads parts, but none of the pictures that others load with a good part of the same pages.
 pub(super) fn lacks_images(profile: &Profile, context: &Context<'_>, expected_min: f64) -> bool {
     const PAGES_SHARE: f64 = 0.2;
-    // Who asks for fonts and the icon has a browser that shows pages; its cache has the pictures.
+    // Who asks for fonts or the icon, or has copies, has a browser that shows pages; its cache has the pictures.
     if profile.images > 0 || profile.drawn > 0 {
         return false;
     }

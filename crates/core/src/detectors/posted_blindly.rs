@@ -48,6 +48,9 @@ impl Detector for PostedBlindly {
                 need: self.forms_min,
             });
         }
+        if odd.posts_failed >= self.many && profile.assets == 0 {
+            return failed(odd.posts_failed, odd.posts);
+        }
         let others = profile.requests.saturating_sub(profile.assets).max(1);
         let share = f64::from(forms) / f64::from(others);
         if profile.assets > 0 || share < self.share_min {
@@ -81,3 +84,20 @@ impl Detector for PostedBlindly {
         )
     }
 }
+
+/// Forms that were sent to where there are none.
+fn failed(failed: u32, posts: u32) -> Outcome {
+    let share = f64::from(failed) / f64::from(posts);
+    if share < FAILED_SHARE {
+        return Outcome::Clear(share);
+    }
+    Outcome::learned(
+        FAILED_DECIBANS,
+        format!("{failed} of its {posts} forms went to where there is none, and it loaded nothing"),
+        &[("failed", f64::from(failed)), ("share", share)],
+    )
+}
+
+/// What forms are worth that the site refuses, if they are most of all: a person finds the form before sending it.
+const FAILED_DECIBANS: f64 = 12.0;
+const FAILED_SHARE: f64 = 0.5;

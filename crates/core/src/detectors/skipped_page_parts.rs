@@ -53,9 +53,9 @@ const EXPECTED_MANY: f64 = 15.0;
 const DECIBANS_MANY: f64 = 12.0;
 /// Nor does a cache explain it from more pages than one person reads, where parts came with so many views of others.
 const VIEWS_MANY: f64 = 50.0;
-/// What coming again for days is worth, whatever the pages: hardly a cache lasts that long. It takes this share of a folder's views with
+/// What coming again for days is worth, by the pages that were sent: hardly a cache lasts that long. It takes this share of a folder's views with
 /// parts.
-const DECIBANS_DAYS: f64 = 6.0;
+const DECIBANS_DAYS: [(u32, f64); 3] = [(100, 11.0), (30, 9.0), (0, 6.0)];
 const FIRST_MIN: f64 = 0.3;
 /// What several pages without a part are worth at once, where most views come with parts: a warm cache explains it, too.
 const DECIBANS_SOME: f64 = 3.0;
@@ -90,7 +90,12 @@ impl Detector for SkippedPageParts {
         let reads = profile.chain * 5 >= profile.referrers * 2 && profile.chain > 0;
         let least = match is_some && !reads && first >= FIRST_MIN {
             _ if views >= VIEWS_MANY && self.is_more_than_one_reads(profile) => DECIBANS_MANY,
-            true if days >= self.days_min => DECIBANS_DAYS,
+            true if days >= self.days_min => {
+                let weighs = DECIBANS_DAYS
+                    .iter()
+                    .find(|(from, _)| profile.shown >= *from);
+                weighs.map_or(0.0, |(_, decibans)| *decibans)
+            }
             true if first >= FIRST_USUAL => DECIBANS_SOME,
             _ => 0.0,
         };

@@ -138,11 +138,15 @@ fn shares(profile: &Profile) -> (f64, f64) {
     (empty, listing)
 }
 
-/// What empty referrers are worth: little for who loads whole pages, pictures included. Links in apps, in mail and among bookmarks
-/// come without a referrer.
+/// What empty referrers are worth: little for who loads whole pages, pictures included, and most for who loads nothing else. Links in
+/// apps, in mail and among bookmarks come without a referrer.
 fn weight(profile: &Profile) -> f64 {
+    let pairs = profile.named_pairs.all + profile.numbered_pairs.all;
+    // One chapter after the other may be read with nothing but text.
+    let in_order = pairs * 2 >= profile.pages;
     match profile.loads_whole_pages() && profile.assets_of_pages > 0 {
         true => 1.0,
-        false => 8.0,
+        false if profile.assets > 0 || in_order => 8.0,
+        false => 10.0,
     }
 }

@@ -71,7 +71,7 @@ pub struct Profile {
     pub declared: u32,
     /// Page requests that name the page fetched just before as the one that led there, or the one from which that was opened.
     pub chain: u32,
-    /// Requests for fonts and the site's icon.
+    /// Requests for fonts and the site's icon, and for parts of which it had a copy that was still good.
     pub drawn: u16,
     /// Requests for `/robots.txt`.
     pub robots: u16,
@@ -117,6 +117,8 @@ pub struct Oddities {
     pub posts: u32,
     /// Of these, the ones that name another page as the one with the form.
     pub posts_link: u32,
+    /// Of these, the ones that ended in an error.
+    pub posts_failed: u32,
     /// Of these, the ones sent to where passwords go.
     pub logins: u32,
     /// Where the forms went: of several the smallest hash; 0 for none.
@@ -145,6 +147,7 @@ impl Oddities {
             (&mut self.probes, other.probes),
             (&mut self.posts, other.posts),
             (&mut self.posts_link, other.posts_link),
+            (&mut self.posts_failed, other.posts_failed),
             (&mut self.logins, other.logins),
             (&mut self.referrers_odd, other.referrers_odd),
             (&mut self.other_agent, other.other_agent),
@@ -170,6 +173,7 @@ impl Oddities {
         if record.has(flag::POST) {
             self.posts += 1;
             self.posts_link += count(flag::REFERRER_LINK);
+            self.posts_failed += count(flag::CLIENT_ERROR);
             let place = if record.has(flag::LOGIN) {
                 self.logins += 1;
                 &mut self.login

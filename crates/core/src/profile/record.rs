@@ -96,7 +96,7 @@ pub(crate) mod flag {
     pub(crate) const REFERRER_ODD: u32 = 1 << 29;
     /// The request line tells the version of HTTP.
     pub(crate) const PROTOCOL_LOGGED: u32 = 1 << 30;
-    /// A font or the site's icon: what only a browser asks for that shows the page.
+    /// What only a browser asks for that shows the page: a font, the site's icon, or whether its copy of a part is still good.
     pub(crate) const DRAWN: u32 = 1 << 31;
 }
 
@@ -336,6 +336,9 @@ impl Lens {
             Resource::Icon => record.flags |= flag::DRAWN,
             Resource::Robots => record.flags |= flag::ROBOTS,
             _ => {}
+        }
+        if request.status == 304 && record.has(flag::ASSET) {
+            record.flags |= flag::DRAWN;
         }
         self.look_at_intent(request, resource, path, knowledge, &mut record);
         self.look_at_referrer(request, &mut record);
