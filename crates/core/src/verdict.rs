@@ -203,7 +203,6 @@ pub fn is_graded(spec: &Spec) -> bool {
 /// * One agent in a hundred others: PubCrawl names it suspicious, updates of a browser explain some: 3 to 1.
 /// * A page whose parts come under other agents than itself is no browser's, unless two people read it at once: 16 to 1.
 /// * Visits by the clock, at night too, are a program's, if not a page that was left open: 16 to 1.
-/// * HTTP/1.0 under a browser's name may come from an old proxy: 6 to 1.
 /// * Loading a page's parts is what browsers are for, and what few crawlers pay for: 5 to 1 for people; and following links, 4 to 1.
 ///   Both are cheap to copy: [`CHEAP_MAX`] and [`CHEAP_AGAINST_ACTS`] bound what they are worth together.
 /// * People do not ask for robots.txt, nor take what it forbids after reading it: 15 and 10 to 1 beside each other.
@@ -211,7 +210,7 @@ pub fn is_graded(spec: &Spec) -> bool {
 /// * A source that is as busy at night as by day may be a gateway of phones: 2.5 to 1.
 /// * Counts steadier than chance allows are a clock's: 6 to 1.
 /// * A browser that drops every session is rare where a site hands them out: 10 to 1.
-const SHIPPED: [(&str, f64, f64); 15] = [
+const SHIPPED: [(&str, f64, f64); 14] = [
     ("agents_of_one_page", 12.0, 0.0),
     // An address proves or disproves a name.
     ("claimed_operator", 40.0, 0.0),
@@ -225,7 +224,6 @@ const SHIPPED: [(&str, f64, f64); 15] = [
     ("low_page_revisit", 2.0, -3.0),
     ("low_parameter_usage", 2.0, -2.0),
     ("no_daily_rhythm", 4.0, 0.0),
-    ("old_protocol", 8.0, 0.0),
     ("regular_counts", 8.0, 0.0),
     ("suspicious_referrer", 8.0, 0.0),
     ("unbalanced_traffic", 5.0, -3.0),
@@ -257,13 +255,14 @@ const CHEAP: [&str; 4] = [
 /// What the cheap signs are worth together at most.
 const CHEAP_MAX: f64 = -10.0;
 /// What only a program does. A program that does it can just as well load a style sheet, so that cheap signs do not excuse it.
-const ACTS: [&str; 9] = [
+const ACTS: [&str; 10] = [
     "agents_of_one_page",
     "borrowed_referrer",
     "clockwork_visits",
     "forged_referrer",
     "hammered_login",
     "high_page_rate",
+    "old_protocol",
     "posted_blindly",
     "probed_weak_spots",
     "suspicious_sequence",

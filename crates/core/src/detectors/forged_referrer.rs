@@ -52,7 +52,7 @@ impl Detector for ForgedReferrer {
         let decibans = match (profile.assets, profile.images) {
             (0, _) => 11.0,
             (_, 0) => 6.0,
-            _ if odd >= ODD_MANY && share >= SHARE_MOST => 6.0,
+            _ if odd >= ODD_MANY && share >= SHARE_MOST && !profile.loads_whole_pages() => 10.0,
             _ => 1.0,
         };
         Outcome::learned(

@@ -60,6 +60,8 @@ impl Detector for HighErrorRate {
         // A browser that follows a site's broken links has done nothing.
         let decibans = match profile.loads_whole_pages() {
             true => 3.0,
+            // Nobody looks for ten pages in vain, with nothing to look at.
+            false if profile.assets == 0 && share >= NEARLY_ALL => 11.0,
             false => 8.0,
         };
         Outcome::learned(
@@ -76,6 +78,9 @@ impl Detector for HighErrorRate {
         vec![Measure::above("errors_max", share(profile))]
     }
 }
+
+/// Share of errors that leaves hardly a page to read.
+const NEARLY_ALL: f64 = 0.8;
 
 fn share(profile: &Profile) -> f64 {
     f64::from(profile.page_errors) / f64::from(profile.answered_pages())

@@ -12,10 +12,10 @@ use super::Family;
 use super::Spec;
 use super::percent;
 use super::settings;
+use super::skipped_page_parts::is_text_browser;
 use crate::evidence::Context;
 use crate::evidence::Gap;
 use crate::evidence::Outcome;
-use crate::evidence::Toward;
 use crate::profile::Profile;
 
 pub(super) const SPEC: Spec = Spec::of::<OldProtocol>(
@@ -31,9 +31,25 @@ settings! {
         requests_min: u32 = 3,
         /// Share of requests by HTTP/1.0 from which it points to a crawler.
         share_min: f64 = 0.9,
+        /// Pages from which it weighs more that no part of them was loaded.
+        bare_pages: u32 = 5,
         /// Share of the site's sources that speak so from which the rule is silent.
         site_max: f64 = 0.2,
     }
+}
+
+/// What HTTP/1.0 under a browser's name is worth, and beside pages without parts. It may come from an old proxy: 6 to 1.
+const DECIBANS: f64 = 8.0;
+const DECIBANS_BARE: f64 = 11.0;
+
+/// True for a text browser, some of which speak HTTP/1.0 and all of which load text alone.
+fn is_text(profile: &Profile, context: &Context<'_>) -> bool {
+    let text = |agent: u32| context.agents.text(agent);
+    profile
+        .agents
+        .top()
+        .and_then(text)
+        .is_some_and(is_text_browser)
 }
 
 impl Detector for OldProtocol {
@@ -64,6 +80,12 @@ impl Detector for OldProtocol {
             percent(share),
             profile.requests
         );
-        Outcome::finding(Toward::Crawler, why, &[("share", share)])
+        // A proxy that speaks so for people loads what they see.
+        let is_bare = profile.assets == 0 && profile.pages >= self.bare_pages;
+        let decibans = match is_bare && context.site.has_parts() && !is_text(profile, context) {
+            true => DECIBANS_BARE,
+            false => DECIBANS,
+        };
+        Outcome::learned(decibans, why, &[("share", share)])
     }
 }

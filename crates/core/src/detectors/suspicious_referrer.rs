@@ -15,6 +15,7 @@ use super::Spec;
 use super::VoteSet;
 use super::percent;
 use super::settings;
+use super::skipped_page_parts::is_text_browser;
 use crate::evidence::Context;
 use crate::evidence::Gap;
 use crate::evidence::Measure;
@@ -86,7 +87,7 @@ impl Detector for SuspiciousReferrer {
                     profile.referrers
                 ),
             };
-            return Outcome::learned(weight(profile), why, &values);
+            return Outcome::learned(self.weight(profile, context), why, &values);
         }
         if listing > self.listings_max && self.knows_listings(profile, context) {
             let why = format!(
@@ -115,6 +116,26 @@ impl Detector for SuspiciousReferrer {
 }
 
 impl SuspiciousReferrer {
+    /// What empty referrers are worth: little for who loads whole pages, pictures included, and most for who loads nothing else. Links
+    /// in apps, in mail and among bookmarks come without a referrer.
+    fn weight(&self, profile: &Profile, context: &Context<'_>) -> f64 {
+        let pairs = profile.named_pairs.all + profile.numbered_pairs.all;
+        let text = |agent: u32| context.agents.text(agent);
+        // One chapter after the other may be read with nothing but text, and a phone that wakes up asks for the same page again.
+        let is_explained = pairs * 2 >= profile.pages
+            || profile.distinct_pages.count() < 2
+            || profile
+                .agents
+                .top()
+                .and_then(text)
+                .is_some_and(is_text_browser);
+        match profile.loads_whole_pages() && profile.assets_of_pages > 0 {
+            true => 1.0,
+            false if profile.assets > 0 || is_explained => 8.0,
+            false => 10.0,
+        }
+    }
+
     /// It loads pictures, and names no page for these either.
     fn is_private(&self, profile: &Profile) -> bool {
         let parts = f64::from(profile.assets) / f64::from(profile.pages.max(1));
@@ -136,17 +157,4 @@ fn shares(profile: &Profile) -> (f64, f64) {
     let empty = f64::from(profile.referrers_empty) / f64::from(profile.referrers);
     let listing = f64::from(profile.listings().all) / f64::from(filled.max(1));
     (empty, listing)
-}
-
-/// What empty referrers are worth: little for who loads whole pages, pictures included, and most for who loads nothing else. Links in
-/// apps, in mail and among bookmarks come without a referrer.
-fn weight(profile: &Profile) -> f64 {
-    let pairs = profile.named_pairs.all + profile.numbered_pairs.all;
-    // One chapter after the other may be read with nothing but text.
-    let in_order = pairs * 2 >= profile.pages;
-    match profile.loads_whole_pages() && profile.assets_of_pages > 0 {
-        true => 1.0,
-        false if profile.assets > 0 || in_order => 8.0,
-        false => 10.0,
-    }
 }
