@@ -6,6 +6,7 @@ mod book;
 mod distinct;
 mod record;
 mod resource;
+mod target;
 
 pub use agents::Agents;
 pub use bins::BIN_SECONDS;
@@ -18,7 +19,7 @@ pub use record::Gathered;
 pub use record::Lens;
 pub use record::Record;
 pub use resource::is_page;
-pub(crate) use resource::path as path_of;
+pub(crate) use target::path as path_of;
 
 pub(crate) use record::FOLDER_BITS;
 pub(crate) use record::Took;
