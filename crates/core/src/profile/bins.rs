@@ -123,14 +123,6 @@ impl Bins {
             Err(_) => Bins::Words(counts.into()),
         }
     }
-
-    /// Forgets everything, keeping the memory for the next use.
-    pub fn clear(&mut self) {
-        match self {
-            Bins::Sparse(list) => list.clear(),
-            _ => *self = Bins::default(),
-        }
-    }
 }
 
 #[cfg(test)]

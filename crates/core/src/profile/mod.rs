@@ -605,28 +605,8 @@ impl Profile {
             + usize::from(self.trails.is_empty())
             + usize::from(matches!(self.distinct_pages, Distinct::Few(_)))
     }
-
-    /// Makes the profile empty, keeping its memory for the next source.
-    pub fn clear(&mut self) {
-        let mut distinct_pages = std::mem::take(&mut self.distinct_pages);
-        let (mut agents, mut bins, mut trails) = (
-            std::mem::take(&mut self.agents),
-            std::mem::take(&mut self.bins),
-            std::mem::take(&mut self.trails),
-        );
-        distinct_pages.clear();
-        agents.clear();
-        bins.clear();
-        trails.clear();
-        *self = Profile {
-            distinct_pages,
-            agents,
-            bins,
-            trails,
-            ..Profile::default()
-        };
-    }
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;
