@@ -209,6 +209,21 @@ pub struct Listings {
     pub host: u32,
 }
 
+/// What a request was, whoever sent it: equal ones are alike to every rule about what sources do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnlyRequest {
+    /// What it counted as, one bit each.
+    counts: u32,
+    robot: u16,
+}
+
+impl OnlyRequest {
+    /// A number that differs for nearly all that differ.
+    pub fn hash(&self) -> u32 {
+        (self.counts ^ u32::from(self.robot) << 16).wrapping_mul(0x9e37_79b9) >> 16
+    }
+}
+
 /// Pairs of neighbours, and those in ascending order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pairs {
@@ -518,6 +533,35 @@ impl Profile {
         };
         pairs.all += 1;
         pairs.ascending += u32::from(last.order < next.order);
+    }
+
+    /// What a source's single request was, but for its time, its size, its page and its agent's version. Most sources send but one, and
+    /// most of those are alike. `None` where there are more, or where something about it is unusual.
+    pub fn only_request(&self) -> Option<OnlyRequest> {
+        if self.requests != 1 || self.seldom.is_some() {
+            return None;
+        }
+        let counts = [
+            self.pages,
+            self.page_errors,
+            self.queries,
+            self.shown,
+            self.assets,
+            self.images,
+            self.assets_of_pages,
+            self.referrers,
+            self.referrers_empty,
+            self.referrers_link,
+            self.agents_logged,
+            self.browsers,
+            self.declared,
+            self.chain,
+            u32::from(self.robots),
+        ];
+        Some(OnlyRequest {
+            counts: counts.iter().fold(0, |bits, count| bits << 1 | count),
+            robot: self.robot,
+        })
     }
 
     /// True where a robot that names itself shares the source with browsers, both with enough requests to tell.
