@@ -7,6 +7,7 @@ mod inspection;
 mod parse;
 mod replay;
 mod sample;
+mod silence;
 mod sites;
 mod stitch;
 mod stories;

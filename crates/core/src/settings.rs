@@ -89,6 +89,8 @@ pub struct Settings {
     pub limits: Limits,
     /// The detectors in the order of [`SPECS`].
     pub detectors: Vec<Box<dyn Detector>>,
+    /// The owner has changed a detector's settings.
+    pub has_own_rules: bool,
     /// Weights of the verdict.
     pub weights: Weights,
     /// How the log's fields are taken.
@@ -185,14 +187,9 @@ impl Settings {
             1.0,
             WINDOW_SECONDS_MAX,
         );
+        let has_own_rules = !options.detectors.is_empty();
         let detectors = build_detectors(options.detectors, &at, &mut errors);
-        let listings = options.listings.map_or_else(
-            || DEFAULT_LISTINGS.map(str::to_owned).to_vec(),
-            Spanned::into_inner,
-        );
-        if listings.iter().any(String::is_empty) || listings.len() > 1000 {
-            errors.push("listings: an empty text would match every referrer, and more than 1000 are not taken".to_owned());
-        }
+        let listings = checked_listings(options.listings, &mut errors);
         let weights = checked_weights(options.weights, options.grades, &at, &mut errors);
         let limits = checked_limits(options.policy, &at, &mut errors);
         if !errors.is_empty() {
@@ -210,6 +207,7 @@ impl Settings {
             campaigns: options.campaigns,
             limits,
             detectors,
+            has_own_rules,
             weights,
             reading: Reading::default(),
             focus: None,
@@ -358,6 +356,20 @@ fn checked_limits(
         errors.push(format!("{}: [policy]: {error}", at(given.span().start)));
     }
     given.into_inner()
+}
+
+fn checked_listings(given: Option<Spanned<Vec<String>>>, errors: &mut Vec<String>) -> Vec<String> {
+    let listings = given.map_or_else(
+        || DEFAULT_LISTINGS.map(str::to_owned).to_vec(),
+        Spanned::into_inner,
+    );
+    if listings.iter().any(String::is_empty) || listings.len() > 1000 {
+        errors.push(
+            "listings: an empty text would match every referrer, and more than 1000 are not taken"
+                .to_owned(),
+        );
+    }
+    listings
 }
 
 fn build_detectors(

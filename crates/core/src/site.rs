@@ -1,5 +1,7 @@
 //! Bounded totals of the whole log in one window: what a source is compared with.
 
+mod cells;
+
 use std::ops::Range;
 
 use cattlegrid_learn::series::DAY;
@@ -12,6 +14,7 @@ use crate::profile::Record;
 use crate::profile::Viewing;
 use crate::profile::flag;
 use crate::profile::folder;
+use cells::Cells;
 
 /// Cells that count referring hosts by hash.
 const HOST_CELLS: usize = 1024;
@@ -173,13 +176,13 @@ pub struct Site {
     /// All bits that any record has.
     flags: u32,
     /// Asset requests by their referrer's host: browsers name the page's own site there.
-    asset_hosts: Option<Box<[u32; HOST_CELLS]>>,
+    asset_hosts: Cells<u32, HOST_CELLS>,
     asset_referrers: u64,
     /// By the folder's hash: pages of one folder are made alike.
-    folders: Option<Box<[Folder; FOLDERS]>>,
+    folders: Cells<Folder, FOLDERS>,
     customs: Customs,
     /// Page requests by their referrer's host: where a log has no assets, the site's own is the one named most.
-    page_hosts: Option<Box<[u32; HOST_CELLS]>>,
+    page_hosts: Cells<u32, HOST_CELLS>,
     page_referrers: u64,
     /// The query strings of sources with pages enough to have a habit: all of them, and those that look like people.
     habits: [QueryHabits; 2],
@@ -243,11 +246,11 @@ impl Default for Site {
             last_seen: 0,
             sessions: 0,
             flags: 0,
-            asset_hosts: None,
+            asset_hosts: Cells::default(),
             asset_referrers: 0,
-            folders: None,
+            folders: Cells::default(),
             customs: Customs::default(),
-            page_hosts: None,
+            page_hosts: Cells::default(),
             page_referrers: 0,
             habits: [QueryHabits::default(); 2],
             distinct_pages: Distinct::default(),
@@ -273,16 +276,10 @@ impl Site {
         self.sessions += u64::from(record.has_session());
         self.flags |= record.flags;
         if let Some(host) = record.asset_referrer() {
-            let cells = self
-                .asset_hosts
-                .get_or_insert_with(|| Box::new([0; HOST_CELLS]));
-            cells[host as usize % HOST_CELLS] += 1;
+            *self.asset_hosts.get_mut(host as usize % HOST_CELLS) += 1;
             self.asset_referrers += 1;
         } else if let Some(host) = record.page_referrer() {
-            let cells = self
-                .page_hosts
-                .get_or_insert_with(|| Box::new([0; HOST_CELLS]));
-            cells[host as usize % HOST_CELLS] += 1;
+            *self.page_hosts.get_mut(host as usize % HOST_CELLS) += 1;
             self.page_referrers += 1;
         }
     }
@@ -292,10 +289,7 @@ impl Site {
         if !viewing.view && !viewing.with_parts && !viewing.with_images {
             return;
         }
-        let folders = self
-            .folders
-            .get_or_insert_with(|| Box::new([Folder::default(); FOLDERS]));
-        let folder = &mut folders[viewing.folder];
+        let folder = self.folders.get_mut(viewing.folder);
         folder.views += u32::from(viewing.view);
         folder.with_parts += u32::from(viewing.with_parts);
         folder.with_images += u32::from(viewing.with_images);
@@ -345,16 +339,12 @@ impl Site {
         for (mine, theirs) in self.half_hours.iter_mut().zip(&other.half_hours) {
             *mine += theirs;
         }
-        if let Some(theirs) = &other.folders {
-            let mine = self
-                .folders
-                .get_or_insert_with(|| Box::new([Folder::default(); FOLDERS]));
-            for (mine, theirs) in mine.iter_mut().zip(theirs.iter()) {
-                mine.add(theirs);
-            }
-        }
-        add_cells(&mut self.asset_hosts, &other.asset_hosts);
-        add_cells(&mut self.page_hosts, &other.page_hosts);
+        let folders = &mut self.folders;
+        (other.folders).for_each(|at, folder| folders.get_mut(at).add(folder));
+        let hosts = &mut self.asset_hosts;
+        (other.asset_hosts).for_each(|at, requests| *hosts.get_mut(at) += requests);
+        let hosts = &mut self.page_hosts;
+        (other.page_hosts).for_each(|at, requests| *hosts.get_mut(at) += requests);
     }
 
     /// Whether any request's referrer, user agent and session were logged.
@@ -394,22 +384,23 @@ impl Site {
     /// How many of a source's pages a browser would have loaded with parts. What its pages have in common is in the cache for it as it is
     /// for others: of chapter after chapter hardly one brings anything new.
     pub fn expected_parts(&self, profile: &Profile) -> Expected {
-        let Some(folders) = &self.folders else {
+        if self.folders.is_empty() {
             return Expected::default();
-        };
+        }
         let Some(few) = profile.distinct_pages.few() else {
-            return self.expected_of_many(profile, folders);
+            return self.expected_of_many(profile);
         };
         let mut seen = [0_u64; FOLDERS / 64];
         let mut expected = Expected::default();
         for at in few.iter().map(|page| folder(*page)) {
+            let folder = self.folders.get(at);
             match seen[at / 64] >> (at % 64) & 1 == 1 {
-                true => expected.parts += folders[at].later_share(),
-                false => expected.first += folders[at].part_share(),
+                true => expected.parts += folder.later_share(),
+                false => expected.first += folder.part_share(),
             }
             seen[at / 64] |= 1 << (at % 64);
-            expected.images += folders[at].image_share();
-            expected.views += folders[at].any_later_share();
+            expected.images += folder.image_share();
+            expected.views += folder.any_later_share();
         }
         // Which page it saw again is not known.
         expected.views *= f64::from(profile.shown) / few.len().max(1) as f64;
@@ -417,15 +408,16 @@ impl Site {
     }
 
     /// Of many pages only the number is known: those of the folder in which it goes from page to page, or those of all.
-    fn expected_of_many(&self, profile: &Profile, folders: &[Folder; FOLDERS]) -> Expected {
+    fn expected_of_many(&self, profile: &Profile) -> Expected {
         let steps = profile.named_pairs.all + profile.numbered_pairs.all;
         let stays = steps * 2 >= profile.pages;
         let like = match profile.last_folder().filter(|_| stays) {
-            Some(folder) => folders[folder],
-            None => folders.iter().fold(Folder::default(), |mut sum, folder| {
-                sum.add(folder);
+            Some(folder) => self.folders.get(folder),
+            None => {
+                let mut sum = Folder::default();
+                self.folders.for_each(|_, folder| sum.add(folder));
                 sum
-            }),
+            }
         };
         let pages = profile.distinct_pages.count() as f64;
         Expected {
@@ -530,22 +522,11 @@ impl Site {
     }
 
     fn is_own_cell(&self, at: usize) -> bool {
-        let named = |cells: &Option<Box<[u32; HOST_CELLS]>>| {
-            cells.as_ref().map_or(0, |cells| u64::from(cells[at]))
-        };
+        let named = |cells: &Cells<u32, HOST_CELLS>| u64::from(cells.get(at));
         match self.asset_referrers {
             0 => self.page_referrers >= 20 && named(&self.page_hosts) * 2 >= self.page_referrers,
             assets => assets >= 20 && named(&self.asset_hosts) * 100 >= assets,
         }
-    }
-}
-
-fn add_cells(mine: &mut Option<Box<[u32; HOST_CELLS]>>, other: &Option<Box<[u32; HOST_CELLS]>>) {
-    if let Some(theirs) = other {
-        let mine = mine.get_or_insert_with(|| Box::new([0; HOST_CELLS]));
-        mine.iter_mut()
-            .zip(theirs.iter())
-            .for_each(|(mine, theirs)| *mine += theirs);
     }
 }
 

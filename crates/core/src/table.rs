@@ -45,8 +45,17 @@ impl Clock {
 
     /// Window and half hour of a time.
     pub fn place(&self, time: u32) -> (u32, u16) {
+        let HalfHour { window, bin, .. } = self.half_hour(time);
+        (window, bin)
+    }
+
+    fn half_hour(&self, time: u32) -> HalfHour {
         let bin = time.saturating_sub(self.origin) / BIN_SECONDS;
-        (bin / self.bins, (bin % self.bins) as u16)
+        HalfHour {
+            start: self.origin + bin * BIN_SECONDS,
+            window: bin / self.bins,
+            bin: (bin % self.bins) as u16,
+        }
     }
 
     /// The first second of a window and the first after it.
@@ -55,6 +64,20 @@ impl Clock {
             .origin
             .saturating_add(window.number().saturating_mul(self.bins * BIN_SECONDS));
         (start, start.saturating_add(self.bins * BIN_SECONDS))
+    }
+}
+
+/// A half hour by its start, its window and its place there.
+#[derive(Clone, Copy)]
+struct HalfHour {
+    start: u32,
+    window: u32,
+    bin: u16,
+}
+
+impl HalfHour {
+    fn holds(&self, time: u32) -> bool {
+        time.wrapping_sub(self.start) < BIN_SECONDS
     }
 }
 
@@ -200,19 +223,25 @@ impl Table {
 
     /// Takes in records of one stream, in their order.
     pub fn fold(&mut self, records: &[Record], stream: u16, clock: &Clock) {
+        let Some(first) = records.first() else { return };
+        // Records come nearly in order of time: the half hour is nearly always the one before, and two divisions less.
+        let mut half_hour = clock.half_hour(first.time);
         let mut batch = [Ahead::default(); BATCH];
         for records in records.chunks(BATCH) {
             for (ahead, record) in batch.iter_mut().zip(records) {
-                let (window, bin) = clock.place(record.time);
-                let window = Window::new(window, record.host);
+                if !half_hour.holds(record.time) {
+                    half_hour = clock.half_hour(record.time);
+                }
+                let window = Window::new(half_hour.window, record.host);
                 let hash = self.hash(record.source, window);
                 let near = self.index.find(hash, |entry| entry.tag == tag(hash));
                 *ahead = Ahead {
                     slot: near.map(|entry| entry.slot),
+                    hash,
                     place: Place {
                         stream,
                         window,
-                        bin,
+                        bin: half_hour.bin,
                     },
                 };
             }
@@ -231,17 +260,18 @@ impl Table {
             window,
             bin,
         } = ahead.place;
-        self.site(window).observe(record);
+        let site = self.site(window);
+        self.sites[site].1.observe(record);
         let near = ahead
             .slot
             .filter(|at| self.slots.get(*at).is(record.source(), window));
-        match near.or_else(|| self.find(record.source(), window)) {
+        match near.or_else(|| self.find(ahead.hash, record.source(), window)) {
             Some(at) => {
                 let profile = self.profile_mut(at, clock);
                 let viewing = profile.observe(record, stream, bin, clock.bins as usize);
-                self.site(window).observe_view(viewing);
+                self.sites[site].1.observe_view(viewing);
             }
-            None => self.insert(record, &ahead.place, clock),
+            None => self.insert(record, ahead, clock),
         }
     }
 
@@ -249,8 +279,7 @@ impl Table {
         self.hasher.hash_one((source, window))
     }
 
-    fn find(&self, source: Source, window: Window) -> Option<u32> {
-        let hash = self.hash(source.value, window);
+    fn find(&self, hash: u64, source: Source, window: Window) -> Option<u32> {
         let same =
             |entry: &Entry| entry.tag == tag(hash) && self.slots.get(entry.slot).is(source, window);
         self.index.find(hash, same).map(|entry| entry.slot)
@@ -271,8 +300,9 @@ impl Table {
         std::hint::black_box(sum);
     }
 
-    fn insert(&mut self, record: &Record, place: &Place, clock: &Clock) {
+    fn insert(&mut self, record: &Record, ahead: &Ahead, clock: &Clock) {
         let source = record.source();
+        let place = &ahead.place;
         let body = match Single::of(record, place.stream) {
             Some(single) => Body::One(single),
             None => {
@@ -281,16 +311,17 @@ impl Table {
                 Body::Many(self.profiles.push(profile))
             }
         };
-        self.push(Slot {
+        let slot = Slot {
             source: source.value,
             window: place.window,
             kind: source.kind,
             body,
-        });
+        };
+        self.push(ahead.hash, slot);
     }
 
-    /// Adds a slot that is not there yet.
-    fn push(&mut self, slot: Slot) {
+    /// Adds a slot that is not there yet, by the hash of its source and window.
+    fn push(&mut self, hash: u64, slot: Slot) {
         let Table {
             index,
             slots,
@@ -301,7 +332,6 @@ impl Table {
             let slot = slots.get(entry.slot);
             hasher.hash_one((slot.source, slot.window))
         };
-        let hash = hasher.hash_one((slot.source, slot.window));
         let entry = Entry {
             tag: tag(hash),
             slot: slots.len() as u32,
@@ -310,16 +340,23 @@ impl Table {
         slots.push(slot);
     }
 
-    fn site(&mut self, window: Window) -> &mut Site {
+    /// The place of a window's totals.
+    #[inline]
+    fn site(&mut self, window: Window) -> usize {
         // Logs are nearly in order: the window is nearly always the last one asked for.
         let is_last = |(known, _): &(Window, Site)| *known == window;
         if !self.sites.get(self.last_site).is_some_and(is_last) {
-            self.last_site = *self.site_index.entry(window).or_insert(self.sites.len());
-            if self.last_site == self.sites.len() {
-                self.sites.push((window, Site::default()));
-            }
+            self.find_site(window);
         }
-        &mut self.sites[self.last_site].1
+        self.last_site
+    }
+
+    #[cold]
+    fn find_site(&mut self, window: Window) {
+        self.last_site = *self.site_index.entry(window).or_insert(self.sites.len());
+        if self.last_site == self.sites.len() {
+            self.sites.push((window, Site::default()));
+        }
     }
 
     /// Totals by window.
@@ -419,6 +456,8 @@ fn tag(hash: u64) -> u32 {
 #[derive(Clone, Copy, Default)]
 struct Ahead {
     slot: Option<u32>,
+    /// Of its source and window.
+    hash: u64,
     place: Place,
 }
 
@@ -432,7 +471,7 @@ struct Place {
 
 impl Single {
     fn unfold(&self, source: u64, clock: &Clock, profile: &mut Profile) {
-        profile.clear();
+        *profile = Profile::default();
         let (_, bin) = clock.place(self.time);
         let stream = self.robot >> ROBOT_BITS;
         profile.observe(&self.record(source), stream, bin, clock.bins as usize);

@@ -13,6 +13,7 @@ use super::Analysis;
 use super::lock;
 use super::parse::table_of;
 use super::sample::Sample;
+use super::silence::Silence;
 use super::sites::host_names;
 use super::sites::not_logged;
 use super::sites::sites;
@@ -108,7 +109,9 @@ pub(super) fn report(analysis: &Analysis) -> Report {
         .tables
         .par_iter()
         .zip(&sampled)
-        .map(|(table, sampled)| court.judge_table(table, sampled))
+        .map_init(Silence::default, |silence, (table, sampled)| {
+            court.judge_table(table, sampled, silence)
+        })
         .collect();
     let mut whole = Part::default();
     for part in parts {
@@ -290,7 +293,7 @@ pub(super) struct Court<'a> {
 
 impl Court<'_> {
     /// Judges all sources of a table; the bands of those in `sampled`, which are sorted, are noted.
-    fn judge_table(&self, table: &Table, sampled: &[Source]) -> Part {
+    fn judge_table(&self, table: &Table, sampled: &[Source], silence: &mut Silence) -> Part {
         let mut part = Part {
             timeline: timeline(self.span.0, self.span.1),
             ..Part::default()
@@ -311,7 +314,14 @@ impl Court<'_> {
                     part.inspected
                         .push(self.inspect(source, *window, profile, &scratch));
                 }
-                trials.push(self.judge_window(source, *window, profile, &scratch));
+                let context = self.context(source, *window, &scratch);
+                let judge = || self.judge(profile, &context);
+                let is_alone = context.campaign.is_none() && !self.settings.has_own_rules;
+                let verdict = match profile.only_request().filter(|_| is_alone) {
+                    Some(request) => silence.verdict(*window, request, judge),
+                    None => judge(),
+                };
+                trials.push(self.trial(*window, profile, &context, verdict));
             }
             self.judge_whole(source, &windows, &mut trials, &scratch);
             // Of the hosts of one window, the one asked most speaks last.
@@ -344,25 +354,23 @@ impl Court<'_> {
         }
     }
 
-    fn judge_window(
+    fn judge(&self, profile: &Profile, context: &Context<'_>) -> Verdict {
+        let (detectors, weights) = (&self.settings.detectors, &self.settings.weights);
+        judge(profile, context, detectors, weights)
+    }
+
+    fn trial(
         &self,
-        source: Source,
         window: Window,
         profile: &Profile,
-        scratch: &RefCell<Scratch>,
+        context: &Context<'_>,
+        verdict: Verdict,
     ) -> Trial {
-        let context = self.context(source, window, scratch);
-        let verdict = judge(
-            profile,
-            &context,
-            &self.settings.detectors,
-            &self.settings.weights,
-        );
         let keep = self.settings.keep_shapes;
         Trial {
             window,
             crowd: crowd(profile, &verdict),
-            lesson: keep.map(|_| self.lesson(profile, &context, &verdict)),
+            lesson: keep.map(|_| self.lesson(profile, context, &verdict)),
             verdict,
             totals: Totals {
                 sources: 0,
@@ -375,7 +383,7 @@ impl Court<'_> {
             agent: profile.agents.top(),
             agents: profile.agents.count(),
             robot: context.robot_number(profile),
-            shape: keep.and_then(|(day, busy)| shape_values(profile, &context, day, busy)),
+            shape: keep.and_then(|(day, busy)| shape_values(profile, context, day, busy)),
         }
     }
 

@@ -219,12 +219,10 @@ impl Parser {
                 table: table as u16,
                 at: records.len() as u32,
             };
+            let host = host.unwrap_or_default();
+            self.sample
+                .offer(&record, host, request.target, request.status);
             records.push(record);
-            if let Some(record) = records.last() {
-                let host = host.unwrap_or_default();
-                self.sample
-                    .offer(record, host, request.target, request.status);
-            }
             count_status(&mut self.statuses, request.status);
             last = Some(match last {
                 None => {

@@ -6,7 +6,7 @@
 use super::fields;
 use super::fields::Scratch;
 use super::marks::Marks;
-use super::time::TimeStyle;
+use super::time::clf;
 use crate::request::Client;
 use crate::request::Field;
 use crate::request::Protocol;
@@ -56,7 +56,7 @@ impl Clean {
         let after = after.strip_prefix(b"- - [")?;
         request.user = Field::Empty;
         let (time, after) = after.split_at_checked(26)?;
-        request.time = TimeStyle::Clf.read(time, &mut scratch.dates).ok()?;
+        request.time = clf(time, &mut scratch.dates).ok()?;
         let after = after.strip_prefix(b"] ")?;
         let (line, after) = quoted(text, text.len() - after.len(), marks)?;
         split_request(line, &mut request)?;

@@ -92,7 +92,7 @@ pub(super) fn epoch_number(number: f64) -> Result<u32, Skip> {
 }
 
 #[inline]
-fn clf(text: &[u8], cache: &mut DateCache) -> Result<u32, Skip> {
+pub(super) fn clf(text: &[u8], cache: &mut DateCache) -> Result<u32, Skip> {
     let text: &[u8; 26] = text.try_into().map_err(|_| Skip::BadTime)?;
     if text[..18] != cache.date || text[20..] != cache.zone || cache.minute == 0 {
         refill(text, cache)?;

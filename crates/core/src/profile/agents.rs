@@ -117,14 +117,6 @@ impl Agents {
             Agents::Many(cells) => cells.iter().filter(|count| **count >= requests).count(),
         }
     }
-
-    /// Forgets everything, keeping the memory for the next use.
-    pub fn clear(&mut self) {
-        match self {
-            Agents::Few(list) => list.clear(),
-            Agents::Many(_) => *self = Agents::default(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -101,7 +101,13 @@ impl Bins {
     /// How many days have at least a tenth of the requests of the busiest day.
     pub fn busy_days(&self) -> u32 {
         const DAY: usize = 86_400 / BIN_SECONDS as usize;
-        let mut days: Vec<u32> = Vec::new();
+        // Most sources come in a single half hour, and every one is asked.
+        if let Bins::Sparse(list) = self
+            && list.len() <= 1
+        {
+            return list.len() as u32;
+        }
+        let mut days: SmallVec<[u32; 8]> = SmallVec::new();
         self.for_each(|bin, count| {
             let day = usize::from(bin) / DAY;
             days.resize(days.len().max(day + 1), 0);
@@ -121,14 +127,6 @@ impl Bins {
         {
             Ok(bytes) => Bins::Bytes(bytes),
             Err(_) => Bins::Words(counts.into()),
-        }
-    }
-
-    /// Forgets everything, keeping the memory for the next use.
-    pub fn clear(&mut self) {
-        match self {
-            Bins::Sparse(list) => list.clear(),
-            _ => *self = Bins::default(),
         }
     }
 }

@@ -74,14 +74,6 @@ impl Distinct {
             Distinct::Many(_) => None,
         }
     }
-
-    /// Forgets everything, keeping the memory for the next use.
-    pub fn clear(&mut self) {
-        match self {
-            Distinct::Few(values) => values.clear(),
-            Distinct::Many(_) => *self = Distinct::default(),
-        }
-    }
 }
 
 fn raise(registers: &mut [u8; REGISTERS / 2], hash: u32) {

@@ -6,6 +6,7 @@ mod book;
 mod distinct;
 mod record;
 mod resource;
+mod target;
 
 pub use agents::Agents;
 pub use bins::BIN_SECONDS;
@@ -18,7 +19,7 @@ pub use record::Gathered;
 pub use record::Lens;
 pub use record::Record;
 pub use resource::is_page;
-pub(crate) use resource::path as path_of;
+pub(crate) use target::path as path_of;
 
 pub(crate) use record::FOLDER_BITS;
 use record::START;
@@ -222,6 +223,21 @@ pub struct Listings {
     pub own: u32,
     /// Host of the first (the smallest hash where there are several).
     pub host: u32,
+}
+
+/// What a request was, whoever sent it: equal ones are alike to every rule about what sources do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnlyRequest {
+    /// What it counted as, one bit each.
+    counts: u32,
+    robot: u16,
+}
+
+impl OnlyRequest {
+    /// A number that differs for nearly all that differ.
+    pub fn hash(&self) -> u32 {
+        (self.counts ^ u32::from(self.robot) << 16).wrapping_mul(0x9e37_79b9) >> 16
+    }
 }
 
 /// Pairs of neighbours, and those in ascending order.
@@ -604,6 +620,35 @@ impl Profile {
         pairs.ascending += u32::from(last.order < next.order);
     }
 
+    /// What a source's single request was, but for its time, its size, its page and its agent's version. Most sources send but one, and
+    /// most of those are alike. `None` where there are more, or where something about it is unusual.
+    pub fn only_request(&self) -> Option<OnlyRequest> {
+        if self.requests != 1 || self.seldom.is_some() {
+            return None;
+        }
+        let counts = [
+            self.pages,
+            self.page_errors,
+            self.queries,
+            self.shown,
+            self.assets,
+            self.images,
+            self.assets_of_pages,
+            self.referrers,
+            self.referrers_empty,
+            self.referrers_link,
+            self.agents_logged,
+            self.browsers,
+            self.declared,
+            self.chain,
+            u32::from(self.robots),
+        ];
+        Some(OnlyRequest {
+            counts: counts.iter().fold(0, |bits, count| bits << 1 | count),
+            robot: self.robot,
+        })
+    }
+
     /// True where a robot that names itself shares the source with browsers, both with enough requests to tell.
     pub fn is_mixed(&self) -> bool {
         self.declared >= MIXED_REQUESTS_MIN
@@ -689,28 +734,8 @@ impl Profile {
             + usize::from(self.trails.is_empty())
             + usize::from(matches!(self.distinct_pages, Distinct::Few(_)))
     }
-
-    /// Makes the profile empty, keeping its memory for the next source.
-    pub fn clear(&mut self) {
-        let mut distinct_pages = std::mem::take(&mut self.distinct_pages);
-        let (mut agents, mut bins, mut trails) = (
-            std::mem::take(&mut self.agents),
-            std::mem::take(&mut self.bins),
-            std::mem::take(&mut self.trails),
-        );
-        distinct_pages.clear();
-        agents.clear();
-        bins.clear();
-        trails.clear();
-        *self = Profile {
-            distinct_pages,
-            agents,
-            bins,
-            trails,
-            ..Profile::default()
-        };
-    }
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

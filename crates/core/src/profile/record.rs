@@ -7,7 +7,8 @@ use rapidhash::v3::rapidhash_v3_micro_inline;
 
 use super::book::AgentBook;
 use super::resource::Resource;
-use super::resource::path;
+use super::target::Target;
+use super::target::path;
 use crate::knowledge::Knowledge;
 use crate::request::Client;
 use crate::request::Field;
@@ -224,6 +225,43 @@ pub struct Gathered {
     pub agents: AgentBook,
     /// Text of sources that are no addresses, by hash.
     pub tokens: Vec<(u64, Box<[u8]>)>,
+    referrer: LastSite,
+}
+
+/// The site that was named last as a referrer: nearly always the next one's, too.
+#[derive(Debug, Default)]
+struct LastSite {
+    /// Scheme, host and port as they were written; empty before the first.
+    origin: Vec<u8>,
+    /// Where the host begins, and its bytes.
+    host: (usize, usize),
+    hash: u16,
+}
+
+impl LastSite {
+    /// What follows the host of a URL that names this site again.
+    #[inline]
+    fn rest<'a>(&self, url: &'a [u8]) -> Option<&'a [u8]> {
+        let rest = url.strip_prefix(self.origin.as_slice())?;
+        let is_whole = matches!(rest, [] | [b'/' | b'?' | b'#', ..]);
+        (is_whole && !self.origin.is_empty()).then_some(rest)
+    }
+
+    /// Takes a URL apart. Gives what follows its host.
+    fn set<'a>(&mut self, url: &'a [u8], lens: &Lens) -> &'a [u8] {
+        let (host, rest) = split_url(url);
+        self.origin.clear();
+        self.origin
+            .extend_from_slice(&url[..url.len() - rest.len()]);
+        let scheme = if url.starts_with(b"https") { 8 } else { 7 };
+        self.host = (scheme.min(self.origin.len()), host.len());
+        self.hash = lens.hash(host) as u16;
+        rest
+    }
+
+    fn host(&self) -> &[u8] {
+        &self.origin[self.host.0..][..self.host.1]
+    }
 }
 
 /// Texts on the way to which a listing or search page of a site is recognised.
@@ -290,7 +328,7 @@ impl Lens {
             .client
             .address()
             .unwrap_or_else(|| self.token(&request.client, gathered));
-        let path = path(request.target);
+        let target = Target::of(request.target);
         let mut record = Record {
             source: source.value,
             bytes: request.bytes,
@@ -322,10 +360,10 @@ impl Lens {
             Protocol::Http10 => flag::PROTOCOL_LOGGED | flag::OLD_PROTOCOL,
             Protocol::Later => flag::PROTOCOL_LOGGED,
         };
-        let resource = Resource::of(path);
+        let resource = Resource::of(&target);
         match resource {
             _ if resource.is_page(request.method) => {
-                self.look_at_page(request.target, path, &mut record);
+                self.look_at_page(&target, &mut record);
                 if matches!(request.status, 200 | 203 | 206 | 304) {
                     record.flags |= flag::SHOWN;
                 }
@@ -340,8 +378,8 @@ impl Lens {
         if request.status == 304 && record.has(flag::ASSET) {
             record.flags |= flag::DRAWN;
         }
-        self.look_at_intent(request, resource, path, knowledge, &mut record);
-        self.look_at_referrer(request, &mut record);
+        self.look_at_intent(request, resource, target.path, knowledge, &mut record);
+        self.look_at_referrer(request, &mut gathered.referrer, &mut record);
         self.look_at_agent(request, knowledge, gathered, &mut record);
         if let Some(rules) = &knowledge.rules
             && rules.forbid(record.robot.checked_sub(1), request.target)
@@ -416,26 +454,25 @@ impl Lens {
     }
 
     /// Page order: pages of one folder, by number where the last part of the path or query is one, else by name.
-    fn look_at_page(&self, target: &[u8], path: &[u8], record: &mut Record) {
+    #[inline]
+    fn look_at_page(&self, target: &Target<'_>, record: &mut Record) {
+        let Target { text, path, .. } = *target;
         record.flags |= flag::PAGE;
-        record.page = self.hash(target) as u32;
-        if path == b"/" && target.len() == 1 {
+        record.page = self.hash(text) as u32;
+        if text == b"/" {
             record.page = record.page & !0xffff | u32::from(START);
         }
-        let has_query = path.len() < target.len();
+        let has_query = path.len() < text.len();
         if has_query {
             record.flags |= flag::QUERY;
         }
         // A query names the page where it ends in a value: index.php?id=17.
         let whole = if has_query {
-            target
+            text
         } else {
             path.strip_suffix(b"/").unwrap_or(path)
         };
-        let cut = whole
-            .iter()
-            .rposition(|byte| matches!(byte, b'/' | b'=' | b'-'))
-            .map_or(0, |at| at + 1);
+        let cut = target.number(whole.len());
         if let Some(number) = number(&whole[cut..]) {
             record.flags |= flag::NUMBERED;
             record.order = number;
@@ -444,19 +481,13 @@ impl Lens {
             record.set_folder();
             return;
         }
-        let cut = whole[..cut]
-            .iter()
-            .rposition(|byte| matches!(byte, b'/' | b'='))
-            .map_or(0, |at| at + 1);
-        let mut letters = [0; 8];
-        let name = &whole[cut..whole.len().min(cut + 8)];
-        letters[..name.len()].copy_from_slice(name);
-        record.order = u64::from_be_bytes(letters);
+        let cut = target.value(cut);
+        record.order = letters(whole, cut);
         record.group = self.hash(&whole[..cut]) as u16;
         record.set_folder();
     }
 
-    fn look_at_referrer(&self, request: &Request<'_>, record: &mut Record) {
+    fn look_at_referrer(&self, request: &Request<'_>, site: &mut LastSite, record: &mut Record) {
         match request.referrer {
             Field::NotLogged => {}
             Field::Empty => record.flags |= flag::REFERRER_LOGGED | flag::REFERRER_EMPTY,
@@ -466,8 +497,11 @@ impl Lens {
                 if !record.has(flag::PAGE | flag::ASSET | flag::POST) {
                     return;
                 }
-                let (host, rest) = split_url(referrer);
-                record.referrer_host = self.hash(host) as u16;
+                let rest = match site.rest(referrer) {
+                    Some(rest) => rest,
+                    None => site.set(referrer, self),
+                };
+                record.referrer_host = site.hash;
                 // Browsers name a page with its path. A request that refers to itself follows no link; a form is often sent to its
                 // own page.
                 let is_itself = rest == request.target && !record.has(flag::POST);
@@ -489,7 +523,7 @@ impl Lens {
                 if request
                     .host
                     .value()
-                    .is_some_and(|own| own.eq_ignore_ascii_case(host))
+                    .is_some_and(|own| own.eq_ignore_ascii_case(site.host()))
                 {
                     record.flags |= flag::REFERRER_OWN;
                 }
@@ -557,6 +591,22 @@ fn without_port(host: &[u8]) -> &[u8] {
         .count();
     let name = &host[..host.len() - digits];
     name.strip_suffix(b":").unwrap_or(host)
+}
+
+/// The first eight letters from `start` on, as a number that sorts like them.
+#[inline]
+fn letters(text: &[u8], start: usize) -> u64 {
+    let name = &text[start..];
+    if let Some(eight) = name.first_chunk() {
+        return u64::from_be_bytes(*eight);
+    }
+    // The last eight of the text end in those that are wanted.
+    if let Some(eight) = text.last_chunk() {
+        return u64::from_be_bytes(*eight).unbounded_shl(8 * (8 - name.len() as u32));
+    }
+    let mut letters = [0; 8];
+    letters[..name.len()].copy_from_slice(name);
+    u64::from_be_bytes(letters)
 }
 
 /// A number, with at most an extension behind it: `17`, `17.html`.

@@ -1,5 +1,7 @@
 //! What a request's target is: a page a person reads, a part of one, or something else.
 
+use super::target::Target;
+
 /// Kinds of resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Resource {
@@ -21,20 +23,20 @@ pub(super) enum Resource {
 
 impl Resource {
     /// The kind of a target, by its path.
-    pub(super) fn of(path: &[u8]) -> Resource {
+    #[inline]
+    pub(super) fn of(target: &Target<'_>) -> Resource {
+        let path = target.path;
         // Some sites send all paths on to one with a slash at its end.
         if matches!(path, b"/robots.txt" | b"/robots.txt/") {
             return Resource::Robots;
         }
-        // Names are short: a loop beats a search.
-        let name = &path[path
-            .iter()
-            .rposition(|byte| *byte == b'/')
-            .map_or(0, |slash| slash + 1)..];
-        match name.iter().rposition(|byte| *byte == b'.') {
-            Some(dot) if dot + 1 < name.len() => of_extension(&name[dot + 1..]),
-            _ if is_program_interface(path) => Resource::Other,
-            _ => Resource::Page,
+        let extension = target.extension();
+        if extension > target.name() && extension < path.len() {
+            return of_extension(&path[extension..]);
+        }
+        match is_program_interface(target) {
+            true => Resource::Other,
+            false => Resource::Page,
         }
     }
 
@@ -46,12 +48,7 @@ impl Resource {
 
 /// True for a request for a page, as far as that is known before it is answered: what a [`Record`](super::Record) of it will say.
 pub fn is_page(method: &[u8], target: &[u8]) -> bool {
-    Resource::of(path(target)).is_page(method)
-}
-
-/// The target without query and fragment.
-pub(crate) fn path(target: &[u8]) -> &[u8] {
-    &target[..memchr::memchr2(b'?', b'#', target).unwrap_or(target.len())]
+    Resource::of(&Target::of(target)).is_page(method)
 }
 
 fn of_extension(extension: &[u8]) -> Resource {
@@ -75,34 +72,28 @@ fn of_extension(extension: &[u8]) -> Resource {
 }
 
 /// Feeds and interfaces for programs, at the top of the site or one folder below it.
-fn is_program_interface(path: &[u8]) -> bool {
-    const STARTS: [&[u8]; 9] = [
-        b"/api/",
-        b"/graphql",
-        b"/wp-json",
-        b"/feed",
-        b"/rss",
-        b"/atom",
-        b"/ws/",
-        b"/.well-known/",
-        b"/oai",
-    ];
-    // Hardly a path has the first letter of one.
-    let is_start = |path: &[u8]| {
-        matches!(
-            path,
-            [_, b'a' | b'g' | b'w' | b'f' | b'r' | b'.' | b'o', ..]
-        ) && STARTS.iter().any(|start| path.starts_with(start))
-    };
-    let below = path
-        .iter()
-        .skip(1)
-        .position(|byte| *byte == b'/')
-        .map_or(path.len(), |at| at + 1);
-    is_start(path)
-        || is_start(&path[below..])
+#[inline]
+fn is_program_interface(target: &Target<'_>) -> bool {
+    let path = target.path;
+    starts_interface(path)
+        || starts_interface(&path[target.second_slash()..])
         || path.ends_with(b"/feed/")
         || path.ends_with(b"/feed")
+}
+
+/// True for the beginning of a feed's or an interface's path. Hardly a path has the first letter of one.
+#[inline]
+fn starts_interface(path: &[u8]) -> bool {
+    match path.get(1) {
+        Some(b'a') => path.starts_with(b"/api/") || path.starts_with(b"/atom"),
+        Some(b'f') => path.starts_with(b"/feed"),
+        Some(b'g') => path.starts_with(b"/graphql"),
+        Some(b'o') => path.starts_with(b"/oai"),
+        Some(b'r') => path.starts_with(b"/rss"),
+        Some(b'w') => path.starts_with(b"/wp-json") || path.starts_with(b"/ws/"),
+        Some(b'.') => path.starts_with(b"/.well-known/"),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -134,7 +125,8 @@ mod tests {
             ("*", Page),
             ("/x.", Page),
         ] {
-            assert_eq!(Resource::of(path(target.as_bytes())), expected, "{target}");
+            let found = Resource::of(&Target::of(target.as_bytes()));
+            assert_eq!(found, expected, "{target}");
         }
     }
 

@@ -123,7 +123,7 @@ impl Table {
                 let profile = profiles[*number as usize].take().unwrap_or_default();
                 *number = kept.profiles.push(profile);
             }
-            kept.push(slot);
+            kept.push(kept.hash(slot.source, slot.window), slot);
         }
         *self = kept;
     }
