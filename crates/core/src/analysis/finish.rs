@@ -105,16 +105,8 @@ pub(super) fn report(analysis: &Analysis) -> Report {
     let sampled = sample.sources(analysis.tables.len(), |source| {
         table_of(source, &analysis.hasher, analysis.tables.len())
     });
-    let parts: Vec<Part> = analysis
-        .tables
-        .par_iter()
-        .zip(&sampled)
-        .map_init(Silence::default, |silence, (table, sampled)| {
-            court.judge_table(table, sampled, silence)
-        })
-        .collect();
     let mut whole = Part::default();
-    for part in parts {
+    for part in court.judge_tables(&analysis.tables, &sampled) {
         part.add_to(&mut report, &mut whole);
     }
     report.hosts = sorted_hosts(whole.hosts);
@@ -292,6 +284,16 @@ pub(super) struct Court<'a> {
 }
 
 impl Court<'_> {
+    /// Judges all sources; `sampled` are those of each table whose bands are noted.
+    fn judge_tables(&self, tables: &[Table], sampled: &[Vec<Source>]) -> Vec<Part> {
+        let tables = tables.par_iter().zip(sampled);
+        tables
+            .map_init(Silence::default, |silence, (table, sampled)| {
+                self.judge_table(table, sampled, silence)
+            })
+            .collect()
+    }
+
     /// Judges all sources of a table; the bands of those in `sampled`, which are sorted, are noted.
     fn judge_table(&self, table: &Table, sampled: &[Source], silence: &mut Silence) -> Part {
         let mut part = Part {
