@@ -21,6 +21,8 @@ use crate::evidence::Finding;
 use crate::evidence::Gap;
 use crate::evidence::Outcome;
 use crate::evidence::Toward;
+use crate::knowledge::Purpose;
+use crate::knowledge::is_misspelt;
 use crate::profile::Profile;
 
 pub(super) const SPEC: Spec = Spec::of::<DeclaredRobot>(
@@ -47,7 +49,7 @@ impl Detector for DeclaredRobot {
         let share = |count: u32| f64::from(count) / f64::from(profile.agents_logged);
         let declared = share(profile.declared);
         if declared < self.declared_min || share(profile.browsers) > self.browsers_max {
-            return Outcome::Clear(declared);
+            return named_now_and_then(profile, context, declared);
         }
         let robot = context.robot(profile);
         let (name, purpose) = robot.map_or(("a robot", "robot"), |robot| {
@@ -65,7 +67,8 @@ impl Detector for DeclaredRobot {
         );
         let robots = &context.knowledge.robots;
         let number = context.robot_number(profile);
-        let is_listed = number.is_none_or(|number| robots.is_listed(number));
+        let is_sure = number.is_none_or(|number| robots.is_listed(number))
+            || is_copied_badly(profile, context);
         Outcome::Finding(Finding {
             toward,
             why,
@@ -73,9 +76,51 @@ impl Detector for DeclaredRobot {
                 ("declared_share", declared),
                 ("requests", f64::from(profile.agents_logged)),
             ],
-            learned: (!is_listed).then(|| unlisted_weight(profile.declared)),
+            learned: (!is_sure).then(|| unlisted_weight(profile.declared)),
         })
     }
+}
+
+/// A source that is a robot by some of its requests and a browser by others. People have programs beside their browser, which loads what
+/// its pages need; where nothing does, the browser is a name that the robot takes, too.
+fn named_now_and_then(profile: &Profile, context: &Context<'_>, declared: f64) -> Outcome {
+    let number = context
+        .robot_number(profile)
+        .or(profile.robot.checked_sub(1));
+    let robots = &context.knowledge.robots;
+    let is_listed = number.is_some_and(|number| robots.is_listed(number));
+    let robot = context.robot(profile);
+    // Nobody sends a search engine's name beside the own browser's, unless the address is shared by many.
+    let is_own = robot.is_some_and(|robot| OF_NOBODY.contains(&robot.purpose))
+        && profile.declared * 20 >= profile.agents_logged;
+    let is_bare = profile.assets == 0 && profile.drawn == 0 && profile.pages > 0;
+    if !is_listed || !(is_bare || is_own) {
+        return Outcome::Clear(declared);
+    }
+    let name = context
+        .robot(profile)
+        .map_or("a robot", |robot| robot.name.as_str());
+    Outcome::learned(
+        NOW_AND_THEN_DECIBANS,
+        format!(
+            "{} of its {} requests name {name}, the others a browser",
+            profile.declared, profile.agents_logged
+        ),
+        &[("declared_share", declared)],
+    )
+}
+
+/// What it is worth to be a robot now and then: not enough to decide alone.
+const NOW_AND_THEN_DECIBANS: f64 = 9.0;
+/// What programs are for that nobody has on the own machine.
+const OF_NOBODY: [Purpose; 3] = [Purpose::Search, Purpose::Seo, Purpose::Archive];
+
+/// True where its agent is a browser's with mistakes that no browser makes.
+fn is_copied_badly(profile: &Profile, context: &Context<'_>) -> bool {
+    let text = |agent: u32| context.agents.text(agent);
+    let agent = profile.agents.top().and_then(text);
+    let agent = agent.map(|agent| String::from_utf8_lossy(agent).to_ascii_lowercase());
+    agent.is_some_and(|agent| agent.starts_with("mozilla/") && is_misspelt(&agent))
 }
 
 /// What so many requests under a name on no list are worth, in decibans: 6 for one, 30 for a hundred and more.

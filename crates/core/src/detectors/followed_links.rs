@@ -65,7 +65,9 @@ impl Detector for FollowedLinks {
         }
         let all = f64::from(profile.referrers);
         let links = f64::from(profile.referrers_link) / all;
-        let chain = f64::from(profile.chain) / all;
+        // A redirect leads to the page that was meant.
+        let chain =
+            f64::from(profile.chain) / f64::from(profile.referrers.min(profile.shown).max(1));
         let decibans = match profile.assets >= self.assets_min {
             true if links < self.links_from => return Outcome::Clear(links),
             true if lacks_images(profile, context, self.images_expected) => LINKS_WITHOUT_IMAGES,

@@ -20,6 +20,7 @@ mod low_page_revisit;
 mod low_parameter_usage;
 mod no_daily_rhythm;
 mod old_protocol;
+mod outdated_browser;
 mod partial_pages;
 mod posted_blindly;
 mod probed_weak_spots;
@@ -45,7 +46,7 @@ pub use traffic_shape::inspect_shape;
 pub use traffic_shape::shape_values;
 
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.
-pub const SPECS: [Spec; 30] = [
+pub const SPECS: [Spec; 31] = [
     agents_of_one_page::SPEC,
     borrowed_referrer::SPEC,
     campaign_member::SPEC,
@@ -66,6 +67,7 @@ pub const SPECS: [Spec; 30] = [
     low_parameter_usage::SPEC,
     no_daily_rhythm::SPEC,
     old_protocol::SPEC,
+    outdated_browser::SPEC,
     partial_pages::SPEC,
     posted_blindly::SPEC,
     probed_weak_spots::SPEC,

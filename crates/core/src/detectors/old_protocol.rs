@@ -40,7 +40,23 @@ settings! {
 
 /// What HTTP/1.0 under a browser's name is worth, and beside pages without parts. It may come from an old proxy: 6 to 1.
 const DECIBANS: f64 = 8.0;
-const DECIBANS_BARE: f64 = 11.0;
+const DECIBANS_BARE: f64 = 12.0;
+
+/// A browser keeps to the version of HTTP that it speaks.
+fn changes_version(profile: &Profile, share: f64) -> Outcome {
+    Outcome::learned(
+        DECIBANS_CHANGES,
+        format!(
+            "{} of its {} requests came by HTTP/1.0, the others by a later version: no browser changes",
+            profile.oddities().old_protocol,
+            profile.requests
+        ),
+        &[("share", share)],
+    )
+}
+
+/// What it is worth to change between versions.
+const DECIBANS_CHANGES: f64 = 7.0;
 
 /// True for a text browser, some of which speak HTTP/1.0 and all of which load text alone.
 fn is_text(profile: &Profile, context: &Context<'_>) -> bool {
@@ -66,6 +82,10 @@ impl Detector for OldProtocol {
         }
         let share = f64::from(profile.oddities().old_protocol) / f64::from(profile.requests);
         let is_browser = profile.browsers * 2 > profile.agents_logged;
+        let bare = profile.assets == 0 && profile.drawn == 0;
+        if bare && is_browser && profile.oddities().old_protocol > 0 && share < self.share_min {
+            return changes_version(profile, share);
+        }
         if share < self.share_min || !is_browser {
             return Outcome::Clear(share);
         }

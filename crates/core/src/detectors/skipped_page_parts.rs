@@ -57,6 +57,8 @@ const VIEWS_MANY: f64 = 50.0;
 /// parts.
 const DECIBANS_DAYS: [(u32, f64); 3] = [(100, 11.0), (30, 9.0), (0, 6.0)];
 const FIRST_MIN: f64 = 0.3;
+/// What it is worth that none of several browsers loads a part: they do not all have everything in their caches.
+const SEVERAL_AGENTS: [(usize, f64); 2] = [(3, 9.0), (5, 11.0)];
 /// What several pages without a part are worth at once, where most views come with parts: a warm cache explains it, too.
 const DECIBANS_SOME: f64 = 3.0;
 const FIRST_USUAL: f64 = 0.5;
@@ -88,7 +90,12 @@ impl Detector for SkippedPageParts {
         let is_some = profile.shown >= self.shown_min;
         // Who goes from page to page by links may have everything in the cache.
         let reads = profile.chain * 5 >= profile.referrers * 2 && profile.chain > 0;
+        let agents = profile.agents.count();
         let least = match is_some && !reads && first >= FIRST_MIN {
+            true if profile.assets == 0 && agents >= SEVERAL_AGENTS[0].0 => {
+                let weighs = SEVERAL_AGENTS.iter().rfind(|(from, _)| agents >= *from);
+                weighs.map_or(0.0, |(_, decibans)| *decibans)
+            }
             _ if views >= VIEWS_MANY && self.is_more_than_one_reads(profile) => DECIBANS_MANY,
             true if days >= self.days_min => {
                 let weighs = DECIBANS_DAYS

@@ -119,10 +119,10 @@ impl SuspiciousReferrer {
     /// What empty referrers are worth: little for who loads whole pages, pictures included, and most for who loads nothing else. Links
     /// in apps, in mail and among bookmarks come without a referrer.
     fn weight(&self, profile: &Profile, context: &Context<'_>) -> f64 {
-        let pairs = profile.named_pairs.all + profile.numbered_pairs.all;
+        let chapters = profile.numbered_pairs;
         let text = |agent: u32| context.agents.text(agent);
         // One chapter after the other may be read with nothing but text, and a phone that wakes up asks for the same page again.
-        let is_explained = pairs * 2 >= profile.pages
+        let is_explained = chapters.ascending * 2 >= profile.pages
             || profile.distinct_pages.count() < 2
             || profile
                 .agents

@@ -1,5 +1,6 @@
 //! What is known beforehand. An immutable value, loaded as if an enemy wrote it.
 
+mod age;
 mod devices;
 mod operators;
 mod robots;
@@ -8,12 +9,14 @@ mod shape;
 mod systems;
 mod weak_spots;
 
+pub(crate) use age::released as browser_released;
 pub use operators::Claim;
 pub use operators::Operator;
 pub use operators::OwnRobot;
 pub use robots::Robot;
 pub use robots::RobotList;
 pub use rules::RobotsRules;
+pub(crate) use shape::is_misspelt;
 pub use systems::AutonomousSystem;
 pub use systems::AutonomousSystems;
 pub use weak_spots::WeakSpots;

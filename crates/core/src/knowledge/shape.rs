@@ -25,7 +25,7 @@ const WORDS: [(Purpose, &str); 8] = [
     ),
     (
         Purpose::Scanner,
-        "*scan *nikto *sqlmap *nessus *burpcollaborator *zgrab *nmap *fuzz *exploit *pentest *clamav *vulner *jorgee *inspect (select sleep(",
+        "*scan *nikto *sqlmap *nessus *burpcollaborator *zgrab *nmap *fuzz *exploit *pentest *clamav *vulner *jorgee *whatcms *inspect (select sleep(",
     ),
     (
         Purpose::Automation,
@@ -178,7 +178,10 @@ impl Shapes {
         let is_marked = by_word.is_some() || gives_an_address(&bare) || has_word_bot(&bare);
         let is_browser = lower.starts_with("mozilla/") || lower.starts_with("opera/");
         let is_suspect = if is_browser {
-            is_marked || !names_a_system(&lower) || is_compatible_with_nothing(&lower)
+            is_marked
+                || !names_a_system(&lower)
+                || is_compatible_with_nothing(&lower)
+                || is_misspelt(&lower)
         } else {
             // Apps of telephones name the device, and text browsers themselves. Whatever else does not claim to be a browser
             // is a program, and so is what puts a name before a browser's.
@@ -260,6 +263,33 @@ fn has_word_bot(agent: &str) -> bool {
             .unwrap_or(&agent[at + 3..]);
         !after.starts_with(|char: char| char.is_ascii_alphabetic())
     })
+}
+
+/// What somebody wrote who copied a browser's agent badly: without its blanks, cut off, with letters or a version that no browser has.
+pub(crate) fn is_misspelt(agent: &str) -> bool {
+    const WRONG: [&str; 6] = [
+        ",gzip(gfe)",
+        "likegecko",
+        "mozlila",
+        "moblie",
+        "bulid",
+        "firefox/x",
+    ];
+    // Longer ones may have been cut by the server.
+    let is_cut = agent.len() < 200
+        && agent.starts_with("mozilla/5.0 (")
+        && agent.matches('(').count() != agent.matches(')').count();
+    is_cut || WRONG.iter().any(|text| agent.contains(text)) || has_odd_firefox(agent)
+}
+
+/// Since its fifth version Firefox names itself by a whole number.
+fn has_odd_firefox(agent: &str) -> bool {
+    let Some((_, version)) = agent.split_once("firefox/") else {
+        return false;
+    };
+    let (whole, rest) = version.split_once('.').unwrap_or((version, "0"));
+    let is_later = whole.parse().is_ok_and(|whole: u32| whole >= 5);
+    is_later && !rest.starts_with('0')
 }
 
 fn names_a_system(agent: &str) -> bool {
