@@ -120,6 +120,7 @@ impl SuspiciousReferrer {
     /// in apps, in mail and among bookmarks come without a referrer.
     fn weight(&self, profile: &Profile, context: &Context<'_>) -> f64 {
         let chapters = profile.numbered_pairs;
+        let shows = profile.images > 0 || profile.drawn > 0 || profile.assets * 2 >= profile.pages;
         let text = |agent: u32| context.agents.text(agent);
         // One chapter after the other may be read with nothing but text, and a phone that wakes up asks for the same page again.
         let is_explained = chapters.ascending * 2 >= profile.pages
@@ -131,7 +132,7 @@ impl SuspiciousReferrer {
                 .is_some_and(is_text_browser);
         match profile.loads_whole_pages() && profile.assets_of_pages > 0 {
             true => 1.0,
-            false if profile.assets > 0 || is_explained => 8.0,
+            false if shows || is_explained => 8.0,
             false => 10.0,
         }
     }
