@@ -272,7 +272,7 @@ const CHEAP_AGAINST_ACTS: f64 = -2.0;
 /// What a program leaves out that copies a browser in part.
 const SKIPS: [&str; 2] = ["partial_pages", "skipped_page_parts"];
 /// What people's rhythm is worth at most beside such an act, or to a source that never loads a part of a page.
-const RHYTHM_AGAINST_ACTS: f64 = -6.0;
+const RHYTHM_AGAINST_ACTS: f64 = -2.0;
 /// Pages under one user agent on a day on which it comes, beyond which nobody reads them. A class room has one agent, too, and some 400.
 const BROWSER_PAGES_MAX: f64 = 500.0;
 /// Decibans of [`followed_links`](crate::detectors) from which links explain the order of pages.
@@ -584,7 +584,9 @@ fn pages_of_a_browser(profile: &Profile) -> f64 {
 
 /// Bounds what signs of people are worth that a program can copy for little.
 fn weigh_cheap_signs(profile: &Profile, evidence: &mut [Evidence], families: &mut [f64]) {
-    let is_machine = |item: &Evidence| is_programs(item) || is_machines_times(item);
+    // Who asks for fonts and the icon has a browser that shows pages to somebody, at whatever hours.
+    let shows = profile.images > 0 && profile.drawn > 0;
+    let is_machine = |item: &Evidence| is_programs(item) || !shows && is_machines_times(item);
     let acts = evidence.iter().any(is_machine);
     let is_reader = pages_of_a_browser(profile) <= BROWSER_PAGES_MAX;
     let most = match is_reader && !acts {

@@ -40,9 +40,9 @@ settings! {
 
 /// What a kind that never comes is worth at most, by the parts of other kinds that came. Some people block pictures or fonts; few do so
 /// for hundreds of pages.
-const DECIBANS: [(f64, f64); 4] = [(500.0, 12.0), (200.0, 10.0), (50.0, 7.0), (10.0, 4.0)];
+const DECIBANS: [(f64, f64); 4] = [(500.0, 14.0), (200.0, 10.0), (50.0, 7.0), (10.0, 4.0)];
 /// The same for what caches keep for long: style sheets, fonts and the icon.
-const DECIBANS_KEPT: [(f64, f64); 3] = [(500.0, 12.0), (200.0, 10.0), (100.0, 4.0)];
+const DECIBANS_KEPT: [(f64, f64); 3] = [(500.0, 14.0), (200.0, 10.0), (100.0, 4.0)];
 
 /// A kind of parts that a source never loads.
 struct Missing {

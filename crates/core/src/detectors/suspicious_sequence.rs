@@ -114,7 +114,8 @@ const ALWAYS: f64 = 0.95;
 /// What order is worth: little for who reads as a browser does. Several browsers behind one address do not keep one order between
 /// them, so that order under several agents is a program's; and so are hundreds of steps without exception.
 fn weight(profile: &Profile, pairs: Pairs, sources: u32) -> f64 {
-    let always = share(pairs) >= ALWAYS;
+    // Of many people somebody always leafs through a list: that is a small part of their pages.
+    let always = share(pairs) >= ALWAYS && pairs.all * 4 >= profile.pages;
     // Many sources that all go upwards are no readers: each would have a text of their own.
     if sources > 1 {
         return 9.0;
