@@ -84,22 +84,20 @@ impl Detector for DeclaredRobot {
 /// A source that is a robot by some of its requests and a browser by others. People have programs beside their browser, which loads what
 /// its pages need; where nothing does, the browser is a name that the robot takes, too.
 fn named_now_and_then(profile: &Profile, context: &Context<'_>, declared: f64) -> Outcome {
-    let number = context
-        .robot_number(profile)
-        .or(profile.robot.checked_sub(1));
     let robots = &context.knowledge.robots;
+    let number = context.robot_number(profile);
     let is_listed = number.is_some_and(|number| robots.is_listed(number));
     let robot = context.robot(profile);
     // Nobody sends a search engine's name beside the own browser's, unless the address is shared by many.
     let is_own = robot.is_some_and(|robot| OF_NOBODY.contains(&robot.purpose))
         && profile.declared * 20 >= profile.agents_logged;
-    let is_bare = profile.assets == 0 && profile.drawn == 0 && profile.pages > 0;
+    // A messenger fetches a preview for the reader beside it.
+    let is_helper = robot.is_some_and(|robot| robot.purpose.is_automated());
+    let is_bare = profile.assets == 0 && profile.drawn == 0 && profile.pages > 0 && !is_helper;
     if !is_listed || !(is_bare || is_own) {
         return Outcome::Clear(declared);
     }
-    let name = context
-        .robot(profile)
-        .map_or("a robot", |robot| robot.name.as_str());
+    let name = robot.map_or("a robot", |robot| robot.name.as_str());
     Outcome::learned(
         NOW_AND_THEN_DECIBANS,
         format!(
