@@ -12,7 +12,7 @@ use super::Purpose;
 const WORDS: [(Purpose, &str); 8] = [
     (
         Purpose::Preview,
-        "*preview *unfurl *cardyb *thumb *screenshot *browsershots *snapshot *favicon *linkexpander *weblight *transcoder link_resolver",
+        "qt/ *wkhtmlto *cutycapt *mshots *preview *unfurl *cardyb *thumb *screenshot *browsershots *snapshot *favicon *linkexpander *weblight *transcoder link_resolver",
     ),
     (
         Purpose::Feed,
