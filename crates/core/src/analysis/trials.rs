@@ -46,7 +46,8 @@ pub(super) fn is_hardly_decided(trials: &[Trial]) -> bool {
 ///
 /// The latest decided window that has at least a tenth of the busiest one's requests: one stray line must not outweigh a week of
 /// traffic before it, and a good past buys nothing. But where later, quieter windows say the opposite, and there are several of them,
-/// more than of its own kind, the latest of those speaks: a window does not count for more only because it was busier.
+/// more than of its own kind, the latest of those speaks: a window does not count for more only because it was busier. Nor does one
+/// good window make up for several in which it crawled.
 pub(super) fn decisive(trials: &[Trial]) -> usize {
     let requests = trials.iter().map(|trial| trial.totals.requests);
     let busiest = requests.max().unwrap_or(0);
@@ -64,5 +65,16 @@ pub(super) fn decisive(trials: &[Trial]) -> usize {
         same.count()
     };
     let quiet_ones_agree = windows(latest) > windows(busy).max(1);
-    if quiet_ones_agree { latest } else { busy }
+    let chosen = if quiet_ones_agree { latest } else { busy };
+    let is_crawler = |trial: &&Trial| trial.verdict.class == Class::Crawler;
+    let crawled = trials.iter().filter(is_crawler).count();
+    let is_good = trials[chosen].verdict.class == Class::User;
+    if is_good && crawled >= CRAWLED_MIN && crawled > 2 * windows(chosen) {
+        let last = trials.iter().rposition(|trial| is_crawler(&trial));
+        return last.unwrap_or(chosen);
+    }
+    chosen
 }
+
+/// Windows in which a source crawled, from which one good window does not make up for them.
+const CRAWLED_MIN: usize = 3;
