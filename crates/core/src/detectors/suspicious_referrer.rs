@@ -22,6 +22,7 @@ use crate::evidence::Measure;
 use crate::evidence::Outcome;
 use crate::evidence::Toward;
 use crate::profile::Profile;
+use crate::profile::is_start;
 
 pub(super) const SPEC: Spec = Spec::of::<SuspiciousReferrer>(
     "suspicious_referrer",
@@ -115,6 +116,12 @@ impl Detector for SuspiciousReferrer {
     }
 }
 
+/// True for one page again and again, unless it is the start page: that is what programs look at that know nothing else of a site.
+fn is_woken(profile: &Profile) -> bool {
+    let pages = profile.distinct_pages.few();
+    pages.is_some_and(|pages| pages.len() == 1 && !is_start(pages[0]))
+}
+
 impl SuspiciousReferrer {
     /// What empty referrers are worth: little for who loads whole pages, pictures included, and most for who loads nothing else. Links
     /// in apps, in mail and among bookmarks come without a referrer.
@@ -124,7 +131,7 @@ impl SuspiciousReferrer {
         let text = |agent: u32| context.agents.text(agent);
         // One chapter after the other may be read with nothing but text, and a phone that wakes up asks for the same page again.
         let is_explained = chapters.ascending * 2 >= profile.pages
-            || profile.distinct_pages.count() < 2
+            || is_woken(profile)
             || profile
                 .agents
                 .top()

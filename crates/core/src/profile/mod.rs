@@ -26,6 +26,7 @@ use record::START;
 pub(crate) use record::Took;
 pub(crate) use record::flag;
 pub(crate) use record::folder;
+pub(crate) use record::is_start;
 use smallvec::SmallVec;
 
 /// Everything we keep of one source in one window.

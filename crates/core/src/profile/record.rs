@@ -53,6 +53,11 @@ const PAGE_MASK: u32 = u32::MAX >> FOLDER_BITS;
 /// Lower half of the start page's hash: many browsers name it instead of the page that really led somewhere.
 pub(crate) const START: u16 = 1;
 
+/// True for the hash of the start page, and of hardly another.
+pub(crate) fn is_start(page: u32) -> bool {
+    page as u16 == START
+}
+
 /// The folder of a page, by its hash.
 pub(crate) fn folder(page: u32) -> usize {
     (page >> (32 - FOLDER_BITS)) as usize
