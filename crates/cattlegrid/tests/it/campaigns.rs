@@ -594,6 +594,47 @@ fn the_addresses_of_one_provider_are_people_whatever_they_send_together() {
     }
 }
 
+/// The fleets by manner that are found in a simulated world: their members, and how many of them are people.
+fn fleets_by_manner(world: &str) -> Vec<(usize, usize)> {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("world");
+    let at = at.to_str().unwrap();
+    assert!(
+        run(&["simulate", world, "--seed", "3", "--out", at])
+            .status
+            .success()
+    );
+    let labels = std::fs::read_to_string(format!("{at}/labels.csv")).unwrap();
+    let people: std::collections::BTreeSet<&str> = labels
+        .lines()
+        .filter(|line| line.contains(",user,"))
+        .filter_map(|line| line.split(',').next())
+        .collect();
+    let log = format!("{at}/access.log");
+    let json = report(&[&log, "--quiet"]);
+    let by_manner = campaigns(&json)
+        .iter()
+        .filter(|campaign| campaign["how"] == "manner");
+    by_manner
+        .map(|campaign| {
+            let members = campaign["sources"].as_array().unwrap();
+            let person = |member: &&Value| people.contains(member.as_str().unwrap());
+            (members.len(), members.iter().filter(person).count())
+        })
+        .collect()
+}
+
+#[test]
+fn fleets_of_a_few_pages_each_are_found_by_their_manner_and_there_is_none_where_none_is() {
+    let fleets = fleets_by_manner("midsize");
+    assert_eq!(fleets.len(), 2, "{fleets:?}");
+    for (members, people) in fleets {
+        assert!(members > 400, "{members}");
+        assert!(people * 20 < members, "{people} people of {members}");
+    }
+    assert_eq!(fleets_by_manner("midsize-calm"), []);
+}
+
 #[test]
 fn passwords_that_many_addresses_guess_are_one_campaign() {
     let mut log = Log::default();
