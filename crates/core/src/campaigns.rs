@@ -20,11 +20,11 @@ use cattlegrid_learn::series::POINTS_MIN;
 use cattlegrid_learn::series::Scratch;
 use rayon::prelude::*;
 
-use crate::detectors::is_text_browser;
 use crate::evidence::Context;
 use crate::evidence::Toward;
 use crate::knowledge::AutonomousSystem;
 use crate::knowledge::Knowledge;
+use crate::knowledge::is_text_browser;
 use crate::profile::AgentIndex;
 use crate::profile::Profile;
 use crate::request::Source;
@@ -336,13 +336,11 @@ impl Finder<'_> {
 
     /// False for the manner of a text browser: that is no sign of a program.
     fn may_share(&self, key: &Key, profile: &Profile) -> bool {
-        let text = |agent: u32| self.agents.text(agent);
-        key.how != How::Manner
-            || !profile
-                .agents
-                .top()
-                .and_then(text)
-                .is_some_and(is_text_browser)
+        let agent = profile
+            .agents
+            .top()
+            .and_then(|agent| self.agents.text(agent));
+        key.how != How::Manner || !agent.is_some_and(is_text_browser)
     }
 
     /// Judges a group as one, and keeps it if it crawls.

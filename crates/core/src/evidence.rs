@@ -9,6 +9,7 @@ use cattlegrid_learn::series::Scratch;
 use crate::knowledge::Claim;
 use crate::knowledge::Knowledge;
 use crate::knowledge::Robot;
+use crate::knowledge::is_text_browser;
 use crate::profile::AgentIndex;
 use crate::profile::Profile;
 use crate::request::Source;
@@ -211,6 +212,19 @@ impl<'a> Context<'a> {
     /// The robot that most of the source's requests name.
     pub fn robot(&self, profile: &Profile) -> Option<&'a Robot> {
         self.knowledge.robots.robot(self.robot_number(profile)?)
+    }
+
+    /// The text of the agent that a source uses most, where it is known.
+    pub(crate) fn top_agent(&self, profile: &Profile) -> Option<&'a [u8]> {
+        profile
+            .agents
+            .top()
+            .and_then(|agent| self.agents.text(agent))
+    }
+
+    /// True for who uses a browser that shows text alone.
+    pub(crate) fn has_text_browser(&self, profile: &Profile) -> bool {
+        self.top_agent(profile).is_some_and(is_text_browser)
     }
 
     /// Its number in the list.

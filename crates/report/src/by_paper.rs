@@ -12,6 +12,7 @@ use crate::html::escape;
 use crate::json::rounded;
 use crate::json::time;
 use crate::text::TextOptions;
+use crate::text::detail;
 use crate::words::count;
 
 /// Rows on the page.
@@ -81,11 +82,7 @@ pub(crate) fn text(report: &Report, options: &TextOptions, page: &mut String) ->
             ours(campaign)
         );
         writeln!(page, "{}", shorten(&line, options.width))?;
-        let agent = shorten(
-            &format!("as {}", agent(campaign)),
-            options.width.saturating_sub(14),
-        );
-        writeln!(page, "{:14}{agent}", "")?;
+        detail(page, options, &format!("as {}", agent(campaign)))?;
     }
     Ok(())
 }

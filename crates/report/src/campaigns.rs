@@ -14,6 +14,8 @@ use crate::json::EvidenceJson;
 use crate::json::rounded;
 use crate::json::time;
 use crate::text::TextOptions;
+use crate::text::detail;
+use crate::text::reason;
 use crate::words::count;
 use crate::words::minute;
 use crate::words::size;
@@ -146,14 +148,10 @@ pub(crate) fn text(report: &Report, options: &TextOptions, page: &mut String) ->
             sure(campaign.confidence)
         );
         writeln!(page, "{}", shorten(&head, options.width))?;
-        let mut line = |text: &str| {
-            let text = shorten(text, options.width.saturating_sub(14));
-            writeln!(page, "{:14}{text}", "")
-        };
+        let mut line = |text: &str| detail(page, options, text);
         line(&volume(campaign))?;
         for evidence in campaign.evidence.iter().take(3) {
-            let but = if evidence.weight < 0.0 { "but " } else { "" };
-            line(&format!("{but}{}", evidence.why))?;
+            line(&reason(evidence))?;
         }
         if let Some((agent, sources)) = campaign.agents.first() {
             let others = match campaign.agents.len() {

@@ -13,6 +13,8 @@ use crate::json::EvidenceJson;
 use crate::json::rounded;
 use crate::json::time;
 use crate::text::TextOptions;
+use crate::text::detail;
+use crate::text::reason;
 use crate::words::count;
 use crate::words::sure;
 
@@ -59,13 +61,9 @@ pub(crate) fn text(report: &Report, options: &TextOptions, page: &mut String) ->
     for crawler in found.iter().take(options.top) {
         let line = format!("  {:>10}  {}", count(crawler.requests), head(crawler));
         writeln!(page, "{}", shorten(&line, options.width))?;
-        let mut line = |text: &str| {
-            let text = shorten(text, options.width.saturating_sub(14));
-            writeln!(page, "{:14}{text}", "")
-        };
+        let mut line = |text: &str| detail(page, options, text);
         for evidence in crawler.evidence.iter().take(3) {
-            let but = if evidence.weight < 0.0 { "but " } else { "" };
-            line(&format!("{but}{}", evidence.why))?;
+            line(&reason(evidence))?;
         }
         line(&format!("as {}", agent(crawler)))?;
     }

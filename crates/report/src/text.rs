@@ -12,6 +12,7 @@ use cattlegrid_core::text::printable;
 use cattlegrid_core::text::shorten;
 use cattlegrid_core::verdict::Cause;
 use cattlegrid_core::verdict::Class;
+use cattlegrid_core::verdict::Evidence;
 
 use crate::by_paper;
 use crate::campaigns;
@@ -199,26 +200,12 @@ fn list<'a>(
             _ => 3,
         };
         for evidence in source.evidence.iter().take(reasons) {
-            let sign = if evidence.weight < 0.0 { "but " } else { "" };
-            writeln!(
-                page,
-                "{:14}{}",
-                "",
-                shorten(
-                    &format!("{sign}{}", evidence.why),
-                    options.width.saturating_sub(14)
-                )
-            )?;
+            detail(page, options, &reason(evidence))?;
         }
         if let Some(agent) = &source.agent
             && source.decided_by != Some("declared_robot")
         {
-            writeln!(
-                page,
-                "{:14}{}",
-                "",
-                shorten(&format!("as {agent}"), options.width.saturating_sub(14))
-            )?;
+            detail(page, options, &format!("as {agent}"))?;
         }
     }
     Ok(())
@@ -283,12 +270,19 @@ fn left_out(report: &Report, options: &TextOptions, page: &mut String) -> std::f
             skipped.place_in(&options.pieces),
             printable(&skipped.example)
         );
-        writeln!(
-            page,
-            "{:14}{}",
-            "",
-            shorten(&line, options.width.saturating_sub(14))
-        )?;
+        detail(page, options, &line)?;
     }
     Ok(())
+}
+
+/// A line below the one it tells more about.
+pub(crate) fn detail(page: &mut String, options: &TextOptions, text: &str) -> std::fmt::Result {
+    let text = shorten(text, options.width.saturating_sub(14));
+    writeln!(page, "{:14}{text}", "")
+}
+
+/// A finding in words.
+pub(crate) fn reason(evidence: &Evidence) -> String {
+    let but = if evidence.weight < 0.0 { "but " } else { "" };
+    format!("{but}{}", evidence.why)
 }

@@ -17,20 +17,27 @@ const SELDOM: &str =
 const ODD: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/117.0.5938.92 Safari/537.36";
 
 /// Seconds of the simulated time.
-const SPAN: usize = 4 * 86_400;
+pub(crate) const SPAN: usize = 4 * 86_400;
 
 /// Lines with their times, in any order.
 #[derive(Default)]
-struct Log(Vec<(usize, String)>);
+pub(crate) struct Log(Vec<(usize, String)>);
 
 impl Log {
-    fn add(&mut self, second: usize, source: &str, target: &str, referrer: &str, agent: &str) {
+    pub(crate) fn add(
+        &mut self,
+        second: usize,
+        source: &str,
+        target: &str,
+        referrer: &str,
+        agent: &str,
+    ) {
         let line = log_line(second, source, target, 200, referrer, agent);
         self.0.push((second, line));
     }
 
     /// A reader: some visits, popular stories, all parts of each page.
-    fn reader(&mut self, source: &str, agent: &str, number: usize) {
+    pub(crate) fn reader(&mut self, source: &str, agent: &str, number: usize) {
         for page in 0..3 + number % 5 {
             let second = (number * 7919 + page * 61) % (SPAN - 86_400) + number % 3 * 28_800;
             let story = (number * 31 + page * 17) % 97 * ((number + page) % 7) / 6;
@@ -44,7 +51,7 @@ impl Log {
     }
 
     /// A member of a fleet: a few pages that no other member asks for, at any hour.
-    fn member(&mut self, source: &str, agent: &str, number: usize) {
+    pub(crate) fn member(&mut self, source: &str, agent: &str, number: usize) {
         for page in 0..6 {
             let second = (number * 104_729 + page * 57_607) % SPAN;
             let target = format!("/story/{}", 1000 + number * 6 + page);
@@ -53,7 +60,7 @@ impl Log {
     }
 
     /// The same log with a field for the session cookie.
-    fn with_sessions(mut self, session: impl Fn(&str, usize) -> String) -> Log {
+    pub(crate) fn with_sessions(mut self, session: impl Fn(&str, usize) -> String) -> Log {
         for (place, (_, line)) in self.0.iter_mut().enumerate() {
             let source = line.split(' ').next().unwrap_or_default();
             let session = session(source, place);
@@ -62,7 +69,7 @@ impl Log {
         self
     }
 
-    fn readers(&mut self) {
+    pub(crate) fn readers(&mut self) {
         for number in 0..600 {
             let source = format!("192.0.{}.{}", 2 + number / 250, number % 250);
             self.reader(
@@ -73,7 +80,7 @@ impl Log {
         }
     }
 
-    fn text(mut self) -> String {
+    pub(crate) fn text(mut self) -> String {
         self.0.sort();
         self.0.iter().fold(String::new(), |mut text, (_, line)| {
             let _ = writeln!(text, "{line}");
@@ -180,6 +187,14 @@ fn campaigns_are_the_same_whatever_the_threads_and_the_order_of_files() {
     assert_eq!(campaigns(&once).len(), 1);
 }
 
+/// The next number of a sequence.
+pub(crate) fn draw(state: &mut usize) -> usize {
+    *state = state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    *state >> 33
+}
+
 /// Bursts that no clock and no crowd explains, from five addresses at once.
 fn bursts(log: &mut Log, seed: usize, network: &str, agent: impl Fn(usize) -> String) {
     let mut state = seed;
@@ -274,7 +289,7 @@ fn addresses_that_take_turns_are_one_campaign() {
 const COOKIES: &str = r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i" "%{Cookie}i""#;
 
 /// An agent that nobody else has.
-fn own_agent(number: usize) -> String {
+pub(crate) fn own_agent(number: usize) -> String {
     format!("Mozilla/5.0 (X11; Linux x86_64; rv:1{number}.0) Gecko/20100101 Firefox/1{number}.0")
 }
 
@@ -682,136 +697,4 @@ fn passwords_that_many_addresses_guess_are_one_campaign() {
     let sources = campaign["sources"].as_array().unwrap();
     assert_eq!(sources.len(), 60);
     assert!(!sources.contains(&Value::from("203.0.113.9")));
-}
-
-/// The next number of a sequence.
-fn draw(state: &mut usize) -> usize {
-    *state = state
-        .wrapping_mul(6_364_136_223_846_793_005)
-        .wrapping_add(1_442_695_040_888_963_407);
-    *state >> 33
-}
-
-/// Two campaigns of six, each by a schedule of its own of which every member misses other requests, and their labels.
-fn two_schedules() -> (String, String) {
-    let mut log = Log::default();
-    log.readers();
-    let mut labels = "source,label,campaign\n".to_owned();
-    for (campaign, network) in [(3, "203.0.113"), (11, "198.51.100")] {
-        for member in 0..6 {
-            let _ = writeln!(labels, "{network}.{member},masquerading,fleet {campaign}");
-        }
-        let mut plan = campaign;
-        let mut chance = 1000 * campaign;
-        for burst in 0..90 {
-            let start = draw(&mut plan) % (SPAN - 3600);
-            for (member, page) in (0..6).flat_map(|member| (0..30).map(move |page| (member, page)))
-            {
-                // Chance keeps each member from half of the work.
-                if draw(&mut chance).is_multiple_of(2) {
-                    let target = format!("/archive/{}", member * 100_000 + burst * 100 + page);
-                    let source = format!("{network}.{member}");
-                    log.add(start + page * 61, &source, &target, "-", &own_agent(member));
-                }
-            }
-        }
-    }
-    (log.text(), labels)
-}
-
-#[test]
-fn k_is_learned_from_the_campaigns_of_a_labelled_log_and_used() {
-    let (log, labels) = two_schedules();
-    let (folder, log) = file(log.as_bytes());
-    let labels = write(folder.path(), "labels.csv", labels.as_bytes());
-    let model = folder.path().join("model.json");
-    let model = model.to_str().unwrap();
-    let truth = ["--labels", &labels];
-    let learned = run(&[&["train", "--campaigns", &log, "--out", model], &truth[..]].concat());
-    let text = stdout(&learned);
-    assert!(
-        text.contains("k by bisecting clustering"),
-        "{text} {}",
-        crate::stderr(&learned)
-    );
-    let tested = run(&[
-        &[
-            "evaluate",
-            "--campaigns",
-            &log,
-            "--model",
-            model,
-            "--json",
-            "-",
-        ],
-        &truth[..],
-    ]
-    .concat());
-    let tested: Value = serde_json::from_str(&stdout(&tested)).unwrap();
-    let figure = |rule: &str, name: &str| {
-        let mut rows = tested["figures"].as_array().unwrap().iter();
-        let row = rows.find(|row| row["rule"] == rule && row["figure"] == name);
-        row.unwrap()["percent"].as_f64().unwrap()
-    };
-    for name in ["precision", "recall"] {
-        assert!(
-            figure("the paper's, k learned", name) > 99.0,
-            "{name} in {tested:#}"
-        );
-    }
-    assert!(figure("the paper's, k 350", "recall") < 50.0, "{tested:#}");
-
-    let json = report(&["--paper-campaigns", "--model", model, &log]);
-    let schema = include_str!("../../../../docs/schema/analyze.json");
-    let schema = serde_json::from_str(schema).unwrap();
-    assert_eq!(crate::schema::errors(&schema, &json), Vec::<String>::new());
-    let found = json["paper_campaigns"]["campaigns"].as_array().unwrap();
-    let sizes: Vec<usize> = found
-        .iter()
-        .map(|campaign| campaign["sources"].as_array().unwrap().len())
-        .collect();
-    assert_eq!(sizes, [6, 6], "{found:#?}");
-    assert!(report(&[&log]).get("paper_campaigns").is_none());
-    let text = stdout(&run(&[
-        "analyze",
-        "--paper-campaigns",
-        "--model",
-        model,
-        &log,
-    ]));
-    assert!(
-        text.contains("Campaigns by the paper's algorithm (2 of 2"),
-        "{text}"
-    );
-}
-
-#[test]
-fn labels_without_campaigns_are_refused_with_the_reason() {
-    let (log, labels) = two_schedules();
-    let (folder, log) = file(log.as_bytes());
-    let check = |labels: Option<&str>, expected: &str| {
-        let mut arguments = vec!["evaluate", "--campaigns", &log];
-        let file = labels.map(|labels| write(folder.path(), "labels.csv", labels.as_bytes()));
-        if let Some(file) = &file {
-            arguments.extend(["--labels", file]);
-        }
-        let output = run(&arguments);
-        assert_eq!(output.status.code(), Some(2));
-        let text = crate::stderr(&output);
-        assert!(text.contains(expected), "'{expected}' is missing in {text}");
-    };
-    check(
-        None,
-        "give --labels FILE with the columns source, label and campaign",
-    );
-    check(
-        Some("source,label\n203.0.113.1,masquerading\n"),
-        "names no campaign",
-    );
-    let pair: String = labels
-        .lines()
-        .take(3)
-        .map(|line| format!("{line}\n"))
-        .collect();
-    check(Some(&pair), "no campaign in");
 }

@@ -6,6 +6,7 @@
 )]
 
 mod browser;
+mod campaign_k;
 mod campaigns;
 mod cli;
 mod determinism;

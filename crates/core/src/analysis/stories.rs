@@ -82,19 +82,11 @@ impl Court<'_> {
             *ours.entry(number).or_default() += 1;
         }
         let agents = cluster.agents.iter().take(AGENTS_MAX);
-        let mut members: Vec<String> = cluster
-            .members
-            .iter()
-            .map(|source| self.name(*source))
-            .collect();
-        if self.settings.pseudonyms.is_some() {
-            members.sort_unstable();
-        }
         PaperCampaign {
             start,
             end,
             host: self.host(cluster.window),
-            members,
+            members: self.member_names(&cluster.members),
             networks: cluster.networks,
             agents: agents
                 .map(|(agent, sources)| (self.agent_text(*agent), *sources))
@@ -106,6 +98,15 @@ impl Court<'_> {
         }
     }
 
+    /// Names of sources, in an order that tells nothing where they are pseudonyms.
+    fn member_names(&self, members: &[Source]) -> Vec<String> {
+        let mut names: Vec<String> = members.iter().map(|source| self.name(*source)).collect();
+        if self.settings.pseudonyms.is_some() {
+            names.sort_unstable();
+        }
+        names
+    }
+
     fn agent_text(&self, agent: u32) -> String {
         self.agents.text(agent).map_or_else(String::new, printable)
     }
@@ -114,20 +115,12 @@ impl Court<'_> {
         let (start, end) = self.clock.span(campaign.window);
         let (profile, verdict) = (&campaign.profile, &campaign.verdict);
         let all = self.campaigns.requests[&campaign.window].max(1);
-        let mut members: Vec<String> = campaign
-            .members
-            .iter()
-            .map(|source| self.name(*source))
-            .collect();
-        if self.settings.pseudonyms.is_some() {
-            members.sort_unstable();
-        }
         CampaignReport {
             how: campaign.how.name(),
             start,
             end,
             host: self.host(campaign.window),
-            members,
+            members: self.member_names(&campaign.members),
             networks: campaign.networks,
             systems: campaign.systems.clone(),
             agents: campaign

@@ -159,8 +159,12 @@ fn manner(profile: &Profile) -> Option<Manner> {
         && profile.bins.busy() <= VISIT_HALF_HOURS
         && profile.shown == profile.pages
         && profile.referrers == profile.pages;
-    let shows = profile.images > 0 || profile.drawn > 0;
-    if !is_visit || shows || odd.posts > 0 || odd.old_protocol > 0 || profile.robots > 0 {
+    if !is_visit
+        || profile.shows_pages()
+        || odd.posts > 0
+        || odd.old_protocol > 0
+        || profile.robots > 0
+    {
         return None;
     }
     let borrowed: u32 = odd.borrowed.into_iter().map(u32::from).sum();

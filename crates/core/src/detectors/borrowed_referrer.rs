@@ -48,7 +48,7 @@ impl Detector for BorrowedReferrer {
         if borrowed < self.borrowed_min.max(1) || share < self.share_min {
             return Outcome::Clear(share);
         }
-        if profile.images > 0 || profile.drawn > 0 {
+        if profile.shows_pages() {
             return Outcome::Clear(share);
         }
         let weighs = DECIBANS.iter().find(|(from, _)| borrowed >= *from);

@@ -93,7 +93,7 @@ fn named_now_and_then(profile: &Profile, context: &Context<'_>, declared: f64) -
         && profile.declared * 20 >= profile.agents_logged;
     // A messenger fetches a preview for the reader beside it.
     let is_helper = robot.is_some_and(|robot| robot.purpose.is_automated());
-    let is_bare = profile.assets == 0 && profile.drawn == 0 && profile.pages > 0 && !is_helper;
+    let is_bare = profile.loads_nothing() && profile.pages > 0 && !is_helper;
     if !is_listed || !(is_bare || is_own) {
         return Outcome::Clear(declared);
     }
@@ -115,8 +115,7 @@ const OF_NOBODY: [Purpose; 3] = [Purpose::Search, Purpose::Seo, Purpose::Archive
 
 /// True where its agent is a browser's with mistakes that no browser makes.
 fn is_copied_badly(profile: &Profile, context: &Context<'_>) -> bool {
-    let text = |agent: u32| context.agents.text(agent);
-    let agent = profile.agents.top().and_then(text);
+    let agent = context.top_agent(profile);
     let agent = agent.map(|agent| String::from_utf8_lossy(agent).to_ascii_lowercase());
     agent.is_some_and(|agent| agent.starts_with("mozilla/") && is_misspelt(&agent))
 }

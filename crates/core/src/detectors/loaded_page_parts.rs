@@ -106,7 +106,7 @@ impl Detector for LoadedPageParts {
 pub(super) fn lacks_images(profile: &Profile, context: &Context<'_>, expected_min: f64) -> bool {
     const PAGES_SHARE: f64 = 0.2;
     // Who asks for fonts or the icon, or has copies, has a browser that shows pages; its cache has the pictures.
-    if profile.images > 0 || profile.drawn > 0 {
+    if profile.shows_pages() {
         return false;
     }
     let expected = context.site.expected_parts(profile).images;

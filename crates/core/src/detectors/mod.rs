@@ -41,7 +41,6 @@ use crate::evidence::Measure;
 use crate::evidence::Outcome;
 use crate::profile::Profile;
 
-pub use skipped_page_parts::is_text_browser;
 pub use traffic_shape::inspect_shape;
 pub use traffic_shape::shape_values;
 

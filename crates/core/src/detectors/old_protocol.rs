@@ -12,7 +12,6 @@ use super::Family;
 use super::Spec;
 use super::percent;
 use super::settings;
-use super::skipped_page_parts::is_text_browser;
 use crate::evidence::Context;
 use crate::evidence::Gap;
 use crate::evidence::Outcome;
@@ -58,16 +57,6 @@ fn changes_version(profile: &Profile, share: f64) -> Outcome {
 /// What it is worth to change between versions.
 const DECIBANS_CHANGES: f64 = 7.0;
 
-/// True for a text browser, some of which speak HTTP/1.0 and all of which load text alone.
-fn is_text(profile: &Profile, context: &Context<'_>) -> bool {
-    let text = |agent: u32| context.agents.text(agent);
-    profile
-        .agents
-        .top()
-        .and_then(text)
-        .is_some_and(is_text_browser)
-}
-
 impl Detector for OldProtocol {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
         if !context.site.tells_protocol() {
@@ -82,8 +71,8 @@ impl Detector for OldProtocol {
         }
         let share = f64::from(profile.oddities().old_protocol) / f64::from(profile.requests);
         let is_browser = profile.browsers * 2 > profile.agents_logged;
-        let bare = profile.assets == 0 && profile.drawn == 0;
-        if bare && is_browser && profile.oddities().old_protocol > 0 && share < self.share_min {
+        let is_bare = profile.loads_nothing();
+        if is_bare && is_browser && profile.oddities().old_protocol > 0 && share < self.share_min {
             return changes_version(profile, share);
         }
         if share < self.share_min || !is_browser {
@@ -102,10 +91,11 @@ impl Detector for OldProtocol {
         );
         // A proxy that speaks so for people loads what they see.
         let is_bare = profile.assets == 0 && profile.pages >= self.bare_pages;
-        let decibans = match is_bare && context.site.has_parts() && !is_text(profile, context) {
-            true => DECIBANS_BARE,
-            false => DECIBANS,
-        };
+        let decibans =
+            match is_bare && context.site.has_parts() && !context.has_text_browser(profile) {
+                true => DECIBANS_BARE,
+                false => DECIBANS,
+            };
         Outcome::learned(decibans, why, &[("share", share)])
     }
 }

@@ -46,12 +46,10 @@ impl Detector for OutdatedBrowser {
                 need: self.pages_min,
             });
         }
-        if profile.assets > 0 || profile.drawn > 0 {
+        if !profile.loads_nothing() {
             return Outcome::Abstain(Gap::NotKnown("it loads what belongs to its pages"));
         }
-        let text = |agent: u32| context.agents.text(agent);
-        let agent = profile.agents.top().and_then(text);
-        let Some(released) = agent.and_then(browser_released) else {
+        let Some(released) = context.top_agent(profile).and_then(browser_released) else {
             return Outcome::Abstain(Gap::NotKnown("when its browser came out is not known"));
         };
         let came = 1970.0 + f64::from(profile.last_seen) / SECONDS_OF_YEAR;

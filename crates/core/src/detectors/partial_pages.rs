@@ -13,7 +13,6 @@ use super::Detector;
 use super::Family;
 use super::Spec;
 use super::settings;
-use super::skipped_page_parts::is_text_browser;
 use crate::evidence::Context;
 use crate::evidence::Gap;
 use crate::evidence::Outcome;
@@ -66,9 +65,7 @@ impl Detector for PartialPages {
                 need: self.parts_min,
             });
         }
-        let agent = profile.agents.top();
-        let agent = agent.and_then(|agent| context.agents.text(agent));
-        if agent.is_some_and(is_text_browser) {
+        if context.has_text_browser(profile) {
             return Outcome::Abstain(Gap::NotKnown("its agent is that of a text browser"));
         }
         let missing = [

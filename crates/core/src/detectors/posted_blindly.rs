@@ -63,7 +63,7 @@ impl Detector for PostedBlindly {
         }
         let links = f64::from(odd.posts_link) / f64::from(odd.posts);
         // Who goes through a queue by its links has everything in the cache.
-        if links >= self.links_from && profile.chain * 5 >= profile.referrers * 2 {
+        if links >= self.links_from && profile.goes_by_links() {
             return Outcome::Clear(share);
         }
         let decibans = match (links >= self.links_from, forms >= self.many) {

@@ -63,16 +63,6 @@ const SEVERAL_AGENTS: [(usize, f64); 2] = [(3, 9.0), (5, 11.0)];
 const DECIBANS_SOME: f64 = 3.0;
 const FIRST_USUAL: f64 = 0.5;
 
-/// Browsers that show text alone.
-const TEXT_BROWSERS: [&[u8]; 6] = [
-    b"Lynx/",
-    b"w3m/",
-    b"Links (",
-    b"ELinks/",
-    b"Dillo/",
-    b"URL/Emacs",
-];
-
 impl Detector for SkippedPageParts {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
         let parts = f64::from(profile.assets) / f64::from(profile.shown.max(1));
@@ -89,7 +79,7 @@ impl Detector for SkippedPageParts {
         let days = (profile.last_seen - profile.first_seen) / 86_400;
         let is_some = profile.shown >= self.shown_min;
         // Who goes from page to page by links may have everything in the cache.
-        let reads = profile.chain * 5 >= profile.referrers * 2 && profile.chain > 0;
+        let reads = profile.goes_by_links();
         let agents = profile.agents.count();
         let least = match is_some && !reads && first >= FIRST_MIN {
             true if profile.assets == 0 && agents >= SEVERAL_AGENTS[0].0 => {
@@ -116,9 +106,7 @@ impl Detector for SkippedPageParts {
                 "hardly anybody loads parts of this site's pages",
             ));
         }
-        let agent = profile.agents.top();
-        let agent = agent.and_then(|agent| context.agents.text(agent));
-        if agent.is_some_and(is_text_browser) {
+        if context.has_text_browser(profile) {
             return Outcome::Abstain(Gap::NotKnown("its agent is that of a text browser"));
         }
         let loaded = match profile.assets {
@@ -152,9 +140,4 @@ impl SkippedPageParts {
     fn is_more_than_one_reads(&self, profile: &Profile) -> bool {
         profile.shown / profile.bins.busy_days().max(1) > self.day_pages_max
     }
-}
-
-/// True for the agent of a browser that shows text alone, and loads nothing else.
-pub fn is_text_browser(agent: &[u8]) -> bool {
-    TEXT_BROWSERS.iter().any(|name| agent.starts_with(name))
 }

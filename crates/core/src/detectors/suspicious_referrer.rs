@@ -15,7 +15,6 @@ use super::Spec;
 use super::VoteSet;
 use super::percent;
 use super::settings;
-use super::skipped_page_parts::is_text_browser;
 use crate::evidence::Context;
 use crate::evidence::Gap;
 use crate::evidence::Measure;
@@ -127,16 +126,11 @@ impl SuspiciousReferrer {
     /// in apps, in mail and among bookmarks come without a referrer.
     fn weight(&self, profile: &Profile, context: &Context<'_>) -> f64 {
         let chapters = profile.numbered_pairs;
-        let shows = profile.images > 0 || profile.drawn > 0 || profile.assets * 2 >= profile.pages;
-        let text = |agent: u32| context.agents.text(agent);
+        let shows = profile.shows_pages() || profile.assets * 2 >= profile.pages;
         // One chapter after the other may be read with nothing but text, and a phone that wakes up asks for the same page again.
         let is_explained = chapters.ascending * 2 >= profile.pages
             || is_woken(profile)
-            || profile
-                .agents
-                .top()
-                .and_then(text)
-                .is_some_and(is_text_browser);
+            || context.has_text_browser(profile);
         match profile.loads_whole_pages() && profile.assets_of_pages > 0 {
             true => 1.0,
             false if shows || is_explained => 8.0,

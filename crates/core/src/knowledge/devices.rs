@@ -77,6 +77,21 @@ pub(super) fn without_mobile_browsers(agent: &str) -> Option<String> {
     Some(rest)
 }
 
+/// Browsers that show text alone.
+const TEXT_BROWSERS: [&[u8]; 6] = [
+    b"Lynx/",
+    b"w3m/",
+    b"Links (",
+    b"ELinks/",
+    b"Dillo/",
+    b"URL/Emacs",
+];
+
+/// True for the agent of a browser that shows text alone, and loads nothing else.
+pub(crate) fn is_text_browser(agent: &[u8]) -> bool {
+    TEXT_BROWSERS.iter().any(|name| agent.starts_with(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,6 +10,7 @@ mod systems;
 mod weak_spots;
 
 pub(crate) use age::released as browser_released;
+pub(crate) use devices::is_text_browser;
 pub use operators::Claim;
 pub use operators::Operator;
 pub use operators::OwnRobot;

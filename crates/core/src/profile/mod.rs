@@ -4,9 +4,12 @@ mod agents;
 mod bins;
 mod book;
 mod distinct;
+mod lens;
+mod oddities;
 mod record;
 mod resource;
 mod target;
+mod trail;
 
 pub use agents::Agents;
 pub use bins::BIN_SECONDS;
@@ -14,13 +17,17 @@ pub use bins::Bins;
 pub use book::AgentBook;
 pub use book::AgentIndex;
 pub use distinct::Distinct;
-pub use record::DEFAULT_LISTINGS;
-pub use record::Gathered;
-pub use record::Lens;
+pub use lens::DEFAULT_LISTINGS;
+pub use lens::Gathered;
+pub use lens::Lens;
+pub use oddities::Oddities;
+pub use oddities::REFERRER_CELLS;
 pub use record::Record;
 pub use resource::is_page;
 pub(crate) use target::path as path_of;
+pub use trail::Viewing;
 
+use oddities::ODD;
 pub(crate) use record::FOLDER_BITS;
 use record::START;
 pub(crate) use record::Took;
@@ -28,6 +35,7 @@ pub(crate) use record::flag;
 pub(crate) use record::folder;
 pub(crate) use record::is_start;
 use smallvec::SmallVec;
+use trail::Trail;
 
 /// Everything we keep of one source in one window.
 ///
@@ -102,108 +110,6 @@ struct Seldom {
     oddities: Oddities,
 }
 
-/// Requests that people's browsers seldom send.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Oddities {
-    /// Requests that robots.txt forbids.
-    pub forbidden: u32,
-    /// Requests without a user agent, where it is logged.
-    pub agents_empty: u32,
-    /// Requests under the names of monitors, previews and feed readers.
-    pub declared_automated: u32,
-    /// Requests by HTTP/1.0.
-    pub old_protocol: u32,
-    /// Requests for weak spots that attack tools look for.
-    pub probes: u32,
-    /// Forms that were sent, logins among them.
-    pub posts: u32,
-    /// Of these, the ones that name another page as the one with the form.
-    pub posts_link: u32,
-    /// Of these, the ones that ended in an error.
-    pub posts_failed: u32,
-    /// Of these, the ones sent to where passwords go.
-    pub logins: u32,
-    /// Where the forms went: of several the smallest hash; 0 for none.
-    pub form: u32,
-    /// Where the passwords went, likewise.
-    pub login: u32,
-    /// Page requests whose referrer no browser writes so: without a path, or the page itself.
-    pub referrers_odd: u32,
-    /// Parts of a page, and links followed from it, that came under another user agent than the page.
-    pub other_agent: u32,
-    /// Page requests that name a page which the source never fetched, by the hash of the host that has it. The first page does not
-    /// count: it may be led to from elsewhere.
-    pub borrowed: [u16; REFERRER_CELLS],
-}
-
-/// Cells for the hosts of [`Oddities::borrowed`].
-pub const REFERRER_CELLS: usize = 4;
-
-impl Oddities {
-    fn absorb(&mut self, other: &Oddities) {
-        let sums = [
-            (&mut self.forbidden, other.forbidden),
-            (&mut self.agents_empty, other.agents_empty),
-            (&mut self.declared_automated, other.declared_automated),
-            (&mut self.old_protocol, other.old_protocol),
-            (&mut self.probes, other.probes),
-            (&mut self.posts, other.posts),
-            (&mut self.posts_link, other.posts_link),
-            (&mut self.posts_failed, other.posts_failed),
-            (&mut self.logins, other.logins),
-            (&mut self.referrers_odd, other.referrers_odd),
-            (&mut self.other_agent, other.other_agent),
-        ];
-        for (mine, theirs) in sums {
-            *mine = mine.saturating_add(theirs);
-        }
-        for (mine, theirs) in self.borrowed.iter_mut().zip(other.borrowed) {
-            *mine = mine.saturating_add(theirs);
-        }
-        self.form = smaller(self.form, other.form);
-        self.login = smaller(self.login, other.login);
-    }
-
-    fn observe(&mut self, record: &Record) {
-        let count = |bits: u32| u32::from(record.has(bits));
-        self.forbidden += count(flag::FORBIDDEN);
-        self.agents_empty += count(flag::AGENT_EMPTY);
-        self.declared_automated += count(flag::AUTOMATED);
-        self.old_protocol += count(flag::OLD_PROTOCOL);
-        self.probes += count(flag::PROBE);
-        self.referrers_odd += u32::from(record.is_page() && record.has(flag::REFERRER_ODD));
-        if record.has(flag::POST) {
-            self.posts += 1;
-            self.posts_link += count(flag::REFERRER_LINK);
-            self.posts_failed += count(flag::CLIENT_ERROR);
-            let place = if record.has(flag::LOGIN) {
-                self.logins += 1;
-                &mut self.login
-            } else {
-                &mut self.form
-            };
-            *place = smaller(*place, record.page.max(1));
-        }
-    }
-}
-
-/// The smaller of two hashes, where 0 is none.
-fn smaller(one: u32, other: u32) -> u32 {
-    match (one, other) {
-        (0, hash) | (hash, 0) => hash,
-        _ => one.min(other),
-    }
-}
-
-/// Flags of [`Oddities`].
-const ODD: u32 = flag::FORBIDDEN
-    | flag::AUTOMATED
-    | flag::AGENT_EMPTY
-    | flag::OLD_PROTOCOL
-    | flag::PROBE
-    | flag::POST
-    | flag::REFERRER_ODD;
-
 /// Session ids of page requests.
 #[derive(Debug, Clone, Default)]
 pub struct Sessions {
@@ -248,52 +154,6 @@ pub struct Pairs {
     pub all: u32,
     /// Pairs in ascending order.
     pub ascending: u32,
-}
-
-/// The last page of the source in one stream of the log.
-#[derive(Debug, Clone, Copy)]
-struct Trail {
-    order: u64,
-    page: u32,
-    agent: u16,
-    stream: u16,
-    group: u16,
-    /// The page that led to it, where that was fetched, too: lower half of its hash.
-    opener: u16,
-    /// Pages opened from there so far.
-    opened: u8,
-    /// The page before it was of the same folder.
-    is_later: bool,
-    /// Parts of it that came: any, and pictures.
-    has_parts: bool,
-    has_images: bool,
-}
-
-/// Pages opened from one that count as followed links. Whoever names the same page for hundreds has not been there each time.
-const OPENED_MAX: u8 = 6;
-
-impl Trail {
-    /// True where the record names this page, or the one from which this was opened.
-    fn leads_to(&self, record: &Record) -> bool {
-        let from = record.from;
-        from == self.page as u16
-            || from != 0 && from == self.opener && self.opened < OPENED_MAX && record.is_page()
-    }
-}
-
-/// What a request tells about how the pages of a folder are loaded.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Viewing {
-    /// The folder.
-    pub folder: usize,
-    /// A page was asked for by somebody who loads parts.
-    pub view: bool,
-    /// The page before it was of the same folder, so that what they have in common is in the cache.
-    pub is_later: bool,
-    /// The first part of the page came.
-    pub with_parts: bool,
-    /// Its first picture came.
-    pub with_images: bool,
 }
 
 impl Seldom {
@@ -536,9 +396,19 @@ impl Profile {
         seldom.map_or_else(Oddities::default, |seldom| seldom.oddities)
     }
 
-    /// True for who does what only a browser does that shows pages: such sources tell what comes with a page.
-    fn shows_pages(&self) -> bool {
+    /// True for who does what only a browser does that shows pages.
+    pub fn shows_pages(&self) -> bool {
         self.images > 0 || self.drawn > 0
+    }
+
+    /// True for who loads nothing that belongs to a page.
+    pub fn loads_nothing(&self) -> bool {
+        self.assets == 0 && self.drawn == 0
+    }
+
+    /// True for who goes from page to page by links, in two pages of five or more.
+    pub fn goes_by_links(&self) -> bool {
+        self.chain > 0 && self.chain * 5 >= self.referrers * 2
     }
 
     /// Requests for style sheets, scripts and fonts.

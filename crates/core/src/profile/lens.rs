@@ -1,0 +1,513 @@
+//! Requests to records.
+
+use aho_corasick::AhoCorasick;
+use aho_corasick::AhoCorasickKind;
+use rapidhash::v3::RapidSecrets;
+use rapidhash::v3::rapidhash_v3_micro_inline;
+
+use super::book::AgentBook;
+use super::record::PAGE_MASK;
+use super::record::Record;
+use super::record::START;
+use super::record::Took;
+use super::record::flag;
+use super::resource::Resource;
+use super::target::Target;
+use super::target::path;
+use crate::knowledge::Knowledge;
+use crate::request::Client;
+use crate::request::Field;
+use crate::request::Protocol;
+use crate::request::Request;
+use crate::request::Source;
+use crate::request::SourceKind;
+
+/// Turns requests into records; one for all threads.
+#[derive(Debug)]
+pub struct Lens {
+    secrets: RapidSecrets,
+    listings: AhoCorasick,
+}
+
+/// What one thread gathers beside the records.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// Text of the user agents by hash.
+    pub agents: AgentBook,
+    /// Text of sources that are no addresses, by hash.
+    pub tokens: Vec<(u64, Box<[u8]>)>,
+    referrer: LastSite,
+}
+
+/// The site that was named last as a referrer: nearly always the next one's, too.
+#[derive(Debug, Default)]
+struct LastSite {
+    /// Scheme, host and port as they were written; empty before the first.
+    origin: Vec<u8>,
+    /// Where the host begins, and its bytes.
+    host: (usize, usize),
+    hash: u16,
+}
+
+impl LastSite {
+    /// What follows the host of a URL that names this site again.
+    #[inline]
+    fn rest<'a>(&self, url: &'a [u8]) -> Option<&'a [u8]> {
+        let rest = url.strip_prefix(self.origin.as_slice())?;
+        let is_whole = matches!(rest, [] | [b'/' | b'?' | b'#', ..]);
+        (is_whole && !self.origin.is_empty()).then_some(rest)
+    }
+
+    /// Takes a URL apart. Gives what follows its host.
+    fn set<'a>(&mut self, url: &'a [u8], lens: &Lens) -> &'a [u8] {
+        let (host, rest) = split_url(url);
+        self.origin.clear();
+        self.origin
+            .extend_from_slice(&url[..url.len() - rest.len()]);
+        let scheme = if url.starts_with(b"https") { 8 } else { 7 };
+        self.host = (scheme.min(self.origin.len()), host.len());
+        self.hash = lens.hash(host) as u16;
+        rest
+    }
+
+    fn host(&self) -> &[u8] {
+        &self.origin[self.host.0..][..self.host.1]
+    }
+}
+
+/// Texts on the way to which a listing or search page of a site is recognised.
+pub const DEFAULT_LISTINGS: [&str; 16] = [
+    "/search",
+    "?q=",
+    "&q=",
+    "?s=",
+    "?search",
+    "?query=",
+    "/category",
+    "/categories",
+    "/tag/",
+    "/tags/",
+    "/directory",
+    "/browse",
+    "/listing",
+    "/list/",
+    "page=",
+    "/page/",
+];
+
+impl Lens {
+    /// A lens whose hashes depend on `key` and that takes referrers with one of these texts for listings.
+    pub fn new(key: u64, listings: &[String]) -> Result<Lens, String> {
+        let listings = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(listings)
+            .map_err(|error| format!("the listing patterns cannot be compiled: {error}"))?;
+        Ok(Lens {
+            secrets: RapidSecrets::seed(key),
+            listings,
+        })
+    }
+
+    #[inline]
+    fn hash(&self, bytes: &[u8]) -> u64 {
+        rapidhash_v3_micro_inline::<true, false>(bytes, &self.secrets)
+    }
+
+    /// The hash of a user agent in records.
+    pub fn agent(&self, text: &[u8]) -> u32 {
+        self.hash(text) as u32
+    }
+
+    /// The source of this name in records.
+    pub fn source(&self, name: &str) -> Source {
+        let bare = name.strip_suffix("/64").unwrap_or(name);
+        Source::from_address(bare.as_bytes()).unwrap_or_else(|| Source {
+            kind: SourceKind::Token,
+            value: self.hash(name.as_bytes()),
+        })
+    }
+
+    /// Boils one request down.
+    pub fn record(
+        &self,
+        request: &Request<'_>,
+        knowledge: &Knowledge,
+        gathered: &mut Gathered,
+    ) -> Record {
+        let source = request
+            .client
+            .address()
+            .unwrap_or_else(|| self.token(&request.client, gathered));
+        let target = Target::of(request.target);
+        let mut record = Record {
+            source: source.value,
+            bytes: request.bytes,
+            order: 0,
+            time: request.time,
+            page: 0,
+            group: 0,
+            from: 0,
+            agent: 0,
+            session: 0,
+            referrer_host: 0,
+            host: 0,
+            flags: source.kind as u32,
+            robot: 0,
+            took: Took::default(),
+        };
+        if let Some(us) = request.duration_us {
+            record.flags |= flag::TIMED;
+            record.took = Took::of(us);
+        }
+        if is_error(request.status) {
+            record.flags |= flag::CLIENT_ERROR;
+        } else if request.status < 200 {
+            // A gate that another server asks does not learn how the site answered (101 is a websocket, and no page).
+            record.flags |= flag::UNANSWERED;
+        }
+        record.flags |= match request.protocol {
+            Protocol::NotLogged => 0,
+            Protocol::Http10 => flag::PROTOCOL_LOGGED | flag::OLD_PROTOCOL,
+            Protocol::Later => flag::PROTOCOL_LOGGED,
+        };
+        let resource = Resource::of(&target);
+        match resource {
+            _ if resource.is_page(request.method) => {
+                self.look_at_page(&target, &mut record);
+                if matches!(request.status, 200 | 203 | 206 | 304) {
+                    record.flags |= flag::SHOWN;
+                }
+            }
+            Resource::Image => record.flags |= flag::ASSET | flag::IMAGE,
+            Resource::Asset => record.flags |= flag::ASSET,
+            Resource::Font => record.flags |= flag::ASSET | flag::DRAWN,
+            Resource::Icon => record.flags |= flag::DRAWN,
+            Resource::Robots => record.flags |= flag::ROBOTS,
+            _ => {}
+        }
+        if request.status == 304 && record.has(flag::ASSET) {
+            record.flags |= flag::DRAWN;
+        }
+        self.look_at_intent(request, resource, target.path, knowledge, &mut record);
+        self.look_at_referrer(request, &mut gathered.referrer, &mut record);
+        self.look_at_agent(request, knowledge, gathered, &mut record);
+        if let Some(rules) = &knowledge.rules
+            && rules.forbid(record.robot.checked_sub(1), request.target)
+        {
+            record.flags |= flag::FORBIDDEN;
+        }
+        match request.session {
+            Field::NotLogged => {}
+            Field::Empty => record.flags |= flag::SESSION_LOGGED | flag::SESSION_EMPTY,
+            Field::Value(id) => {
+                record.flags |= flag::SESSION_LOGGED;
+                record.session = self.hash(id) as u32;
+            }
+        }
+        record
+    }
+
+    /// Forms that are sent, and weak spots that are looked for.
+    fn look_at_intent(
+        &self,
+        request: &Request<'_>,
+        resource: Resource,
+        path: &[u8],
+        knowledge: &Knowledge,
+        record: &mut Record,
+    ) {
+        let is_post = request.method == b"POST";
+        if is_post && matches!(resource, Resource::Page) {
+            record.flags |= flag::POST;
+            record.page = self.hash(path) as u32;
+        }
+        if is_post && knowledge.weak_spots.is_login(path) {
+            record.flags |= flag::POST | flag::LOGIN;
+            record.page = self.hash(path) as u32;
+        }
+        // What a site really has is seldom looked for in vain: most requests need no look at the list.
+        let is_usual = matches!(request.status, 200 | 304) && !path.starts_with(b"/.");
+        let is_part = matches!(resource, Resource::Asset | Resource::Font | Resource::Image);
+        if (!is_usual || is_post)
+            && !is_part
+            && knowledge
+                .weak_spots
+                .is_probe(request.target, request.status)
+        {
+            record.flags |= flag::PROBE;
+        }
+    }
+
+    /// Makes equal pages of two hosts two pages.
+    pub fn tell_hosts_apart(&self, host: &[u8], record: &mut Record) {
+        // The lower half stays: by it a page is known again that is named as the one that led elsewhere.
+        record.page ^= self.hash(host) as u32 & PAGE_MASK & !0xffff;
+    }
+
+    #[cold]
+    fn token(&self, client: &Client<'_>, gathered: &mut Gathered) -> Source {
+        let Client::Written(text) = *client else {
+            unreachable!("an address was read")
+        };
+        let value = self.hash(text);
+        if gathered
+            .tokens
+            .last()
+            .is_none_or(|(last, _)| *last != value)
+        {
+            gathered.tokens.push((value, text.into()));
+        }
+        Source {
+            kind: SourceKind::Token,
+            value,
+        }
+    }
+
+    /// Page order: pages of one folder, by number where the last part of the path or query is one, else by name.
+    #[inline]
+    fn look_at_page(&self, target: &Target<'_>, record: &mut Record) {
+        let Target { text, path, .. } = *target;
+        record.flags |= flag::PAGE;
+        record.page = self.hash(text) as u32;
+        if text == b"/" {
+            record.page = record.page & !0xffff | u32::from(START);
+        }
+        let has_query = path.len() < text.len();
+        if has_query {
+            record.flags |= flag::QUERY;
+        }
+        // A query names the page where it ends in a value: index.php?id=17.
+        let whole = if has_query {
+            text
+        } else {
+            path.strip_suffix(b"/").unwrap_or(path)
+        };
+        let cut = target.number(whole.len());
+        if let Some(number) = number(&whole[cut..]) {
+            record.flags |= flag::NUMBERED;
+            record.order = number;
+            // Apart from the named pages of the same folder.
+            record.group = !self.hash(&whole[..cut]) as u16;
+            record.set_folder();
+            return;
+        }
+        let cut = target.value(cut);
+        record.order = letters(whole, cut);
+        record.group = self.hash(&whole[..cut]) as u16;
+        record.set_folder();
+    }
+
+    fn look_at_referrer(&self, request: &Request<'_>, site: &mut LastSite, record: &mut Record) {
+        match request.referrer {
+            Field::NotLogged => {}
+            Field::Empty => record.flags |= flag::REFERRER_LOGGED | flag::REFERRER_EMPTY,
+            Field::Value(referrer) => {
+                record.flags |= flag::REFERRER_LOGGED;
+                // Only pages and what browsers fetch for them tell whose site a referrer is.
+                if !record.has(flag::PAGE | flag::ASSET | flag::POST) {
+                    return;
+                }
+                let rest = match site.rest(referrer) {
+                    Some(rest) => rest,
+                    None => site.set(referrer, self),
+                };
+                record.referrer_host = site.hash;
+                // Browsers name a page with its path. A request that refers to itself follows no link; a form is often sent to its
+                // own page.
+                let is_itself = rest == request.target && !record.has(flag::POST);
+                if rest.is_empty() || is_itself {
+                    // Another site's start page has the same path as one's own.
+                    if rest != b"/" {
+                        record.flags |= flag::REFERRER_ODD;
+                    }
+                } else if rest != b"/robots.txt" {
+                    record.flags |= flag::REFERRER_LINK;
+                    // What a style sheet brings belongs to the page that brought the style sheet.
+                    if !(record.has(flag::ASSET) && path(rest).ends_with(b".css")) {
+                        record.from = match rest {
+                            b"/" => START,
+                            _ => self.hash(rest) as u16,
+                        };
+                    }
+                }
+                if request
+                    .host
+                    .value()
+                    .is_some_and(|own| own.eq_ignore_ascii_case(site.host()))
+                {
+                    record.flags |= flag::REFERRER_OWN;
+                }
+                if record.has(flag::PAGE) && self.listings.is_match(rest) {
+                    record.flags |= flag::REFERRER_LISTING;
+                }
+            }
+        }
+    }
+
+    fn look_at_agent(
+        &self,
+        request: &Request<'_>,
+        knowledge: &Knowledge,
+        gathered: &mut Gathered,
+        record: &mut Record,
+    ) {
+        match request.agent {
+            Field::NotLogged => {}
+            Field::Empty => record.flags |= flag::AGENT_LOGGED | flag::AGENT_EMPTY,
+            Field::Value(agent) => {
+                let hash = self.hash(agent);
+                record.agent = hash as u32;
+                record.robot = gathered.agents.robot(hash, agent, knowledge);
+                record.flags |= flag::AGENT_LOGGED;
+                if agent.starts_with(b"Mozilla/") || agent.starts_with(b"Opera/") {
+                    record.flags |= flag::BROWSER;
+                }
+                let robot = record
+                    .robot
+                    .checked_sub(1)
+                    .and_then(|number| knowledge.robots.robot(number));
+                if robot.is_some_and(|robot| robot.purpose.is_automated()) {
+                    record.flags |= flag::AUTOMATED;
+                }
+            }
+        }
+    }
+}
+
+/// A page that is not there, or a request nobody can answer. Who is refused (401, 403, 407, 429) did nothing wrong by that, or a
+/// source that is once denied would never come free; and 499 is a client that went away, as people do.
+fn is_error(status: u16) -> bool {
+    status / 100 == 4 && !matches!(status, 401 | 403 | 407 | 429 | 499)
+}
+
+/// The host of a URL, and what follows it. Text that is no URL has no host.
+fn split_url(url: &[u8]) -> (&[u8], &[u8]) {
+    let scheme = match url {
+        [b'h', b't', b't', b'p', b's', b':', b'/', b'/', ..] => 8,
+        [b'h', b't', b't', b'p', b':', b'/', b'/', ..] => 7,
+        _ => return (b"", url),
+    };
+    let rest = &url[scheme..];
+    let end = memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len());
+    let host = &rest[..end];
+    (without_port(host), &rest[end..])
+}
+
+fn without_port(host: &[u8]) -> &[u8] {
+    let digits = host
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    let name = &host[..host.len() - digits];
+    name.strip_suffix(b":").unwrap_or(host)
+}
+
+/// The first eight letters from `start` on, as a number that sorts like them.
+#[inline]
+fn letters(text: &[u8], start: usize) -> u64 {
+    let name = &text[start..];
+    if let Some(eight) = name.first_chunk() {
+        return u64::from_be_bytes(*eight);
+    }
+    // The last eight of the text end in those that are wanted.
+    if let Some(eight) = text.last_chunk() {
+        return u64::from_be_bytes(*eight).unbounded_shl(8 * (8 - name.len() as u32));
+    }
+    let mut letters = [0; 8];
+    letters[..name.len()].copy_from_slice(name);
+    u64::from_be_bytes(letters)
+}
+
+/// A number, with at most an extension behind it: `17`, `17.html`.
+fn number(text: &[u8]) -> Option<u64> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let sound = (1..=18).contains(&digits) && (digits == text.len() || text[digits] == b'.');
+    sound.then(|| {
+        text[..digits]
+            .iter()
+            .fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn knowledge() -> Knowledge {
+        Knowledge::new("[]", Vec::new()).unwrap()
+    }
+
+    fn record(target: &str, referrer: &str) -> Record {
+        let listings: Vec<String> = DEFAULT_LISTINGS
+            .iter()
+            .map(|text| (*text).to_owned())
+            .collect();
+        let lens = Lens::new(1, &listings).unwrap();
+        let request = Request {
+            client: Client::Written(b"192.0.2.1"),
+            method: b"GET",
+            target: target.as_bytes(),
+            referrer: Field::logged(referrer.as_bytes()),
+            host: Field::Value(b"www.example.com"),
+            ..Request::default()
+        };
+        lens.record(&request, &knowledge(), &mut Gathered::default())
+    }
+
+    #[test]
+    fn siblings_are_ordered_by_number_or_name() {
+        let ascending = |first: &str, second: &str| {
+            let (first, second) = (record(first, "-"), record(second, "-"));
+            (first.group == second.group).then_some(first.order < second.order)
+        };
+        assert_eq!(ascending("/product/9", "/product/10"), Some(true));
+        assert_eq!(
+            ascending("/product/10.html", "/product/9.html"),
+            Some(false)
+        );
+        assert_eq!(ascending("/index.php?id=9", "/index.php?id=10"), Some(true));
+        assert_eq!(ascending("/people/anna/", "/people/bert/"), Some(true));
+        assert_eq!(ascending("/people/anna", "/places/bert"), None);
+        assert_eq!(ascending("/people/7", "/people/anna"), None);
+    }
+
+    #[test]
+    fn times_fit_two_bytes() {
+        let ms = |us: u64| f64::from(Took::of(us).units()) * Took::UNIT_US as f64 / 1000.0;
+        assert_eq!(
+            [ms(0), ms(249), ms(1000), ms(750_000)],
+            [0.0, 0.0, 1.0, 750.0]
+        );
+        for us in [2_000_000, 65_000_000, 3_600_000_000_u64] {
+            let wanted = us as f64 / 1000.0;
+            assert!((ms(us) / wanted - 1.0).abs() < 0.001, "{us}: {}", ms(us));
+        }
+        assert_eq!(Took::of(u64::MAX).units(), 0xfff << 15);
+    }
+
+    #[test]
+    fn referrers() {
+        let kinds = |referrer: &str| {
+            let record = record("/x", referrer);
+            [
+                flag::REFERRER_EMPTY,
+                flag::REFERRER_OWN,
+                flag::REFERRER_LISTING,
+            ]
+            .map(|bit| record.has(bit))
+        };
+        assert_eq!(kinds("-"), [true, false, false]);
+        assert_eq!(
+            kinds("https://www.example.com/search?q=a"),
+            [false, true, true]
+        );
+        assert_eq!(
+            kinds("https://www.example.com:8443/about"),
+            [false, true, false]
+        );
+        assert_eq!(kinds("https://search.example.net/"), [false, false, false]);
+        assert_eq!(kinds("nonsense"), [false, false, false]);
+    }
+}

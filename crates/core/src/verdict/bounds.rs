@@ -1,0 +1,157 @@
+//! What findings are worth beside each other: what explains another, and what is not excused by signs that are copied for little.
+
+use super::Evidence;
+use crate::detectors::Family;
+use crate::profile::Profile;
+
+/// Signs of people that a program can copy for little: a few style sheets, a referrer, a page fetched twice.
+const CHEAP: [&str; 4] = [
+    "followed_links",
+    "loaded_page_parts",
+    "low_page_revisit",
+    "low_parameter_usage",
+];
+/// What the cheap signs are worth together at most.
+const CHEAP_MAX: f64 = -10.0;
+/// What only a program does. A program that does it can just as well load a style sheet, so that cheap signs do not excuse it.
+const ACTS: [&str; 10] = [
+    "agents_of_one_page",
+    "borrowed_referrer",
+    "clockwork_visits",
+    "forged_referrer",
+    "hammered_login",
+    "high_page_rate",
+    "old_protocol",
+    "posted_blindly",
+    "probed_weak_spots",
+    "suspicious_sequence",
+];
+/// What cheap signs are worth at most beside such an act, and from a browser with more pages a day than anybody reads.
+const CHEAP_AGAINST_ACTS: f64 = -2.0;
+/// What a program leaves out that copies a browser in part.
+const SKIPS: [&str; 2] = ["partial_pages", "skipped_page_parts"];
+/// What people's rhythm is worth at most beside such an act, or to a source that never loads a part of a page.
+const RHYTHM_AGAINST_ACTS: f64 = -2.0;
+/// Pages under one user agent on a day on which it comes, beyond which nobody reads them. A class room has one agent, too, and some 400.
+const BROWSER_PAGES_MAX: f64 = 500.0;
+/// Decibans of [`followed_links`](crate::detectors) from which links explain the order of pages.
+const FOLLOWS: f64 = -5.0;
+/// Decibans from which an act is one.
+const ACT_MIN: f64 = 9.0;
+/// Decibans of [`traffic_shape`](crate::detectors) from which its times are a machine's whatever else it does. Shift work and gateways
+/// that never sleep come close, and stay below.
+const MACHINES_TIMES_MIN: f64 = 12.5;
+
+/// What was learned of the whole shape has seen what the single rules about it say: then they count nothing. Only where it has seen
+/// nothing like the source, a rate that is kept day and night says more than it can.
+pub(super) fn weigh_shape_once(evidence: &mut [Evidence], families: &mut [f64]) {
+    const SINGLE: [&str; 3] = ["clockwork_visits", "no_daily_rhythm", "regular_counts"];
+    const OF_RATE: [&str; 2] = ["no_daily_rhythm", "regular_counts"];
+    let shape = |item: &Evidence| item.detector == "traffic_shape";
+    let Some(weight) = evidence
+        .iter()
+        .find(|item| shape(item))
+        .map(|item| item.weight)
+    else {
+        return;
+    };
+    let of_rate = evidence
+        .iter()
+        .filter(|item| OF_RATE.contains(&item.detector));
+    let rate: f64 = of_rate.map(|item| item.weight).sum();
+    let by_rate = weight > 0.0 && rate > weight;
+    for item in evidence.iter_mut() {
+        let is_out = match by_rate {
+            true => shape(item) || item.detector == "clockwork_visits",
+            false => SINGLE.contains(&item.detector),
+        };
+        if is_out {
+            item.weight = 0.0;
+        }
+    }
+    families[Family::Shape as usize] = if by_rate { rate } else { weight };
+}
+
+/// Who reads a long text by its links goes upwards, never comes back and uses no parameters: nothing of that is a sign then.
+pub(super) fn explain_by_links(evidence: &mut [Evidence], families: &mut [f64]) {
+    let reads = |item: &Evidence| item.detector == "followed_links" && item.weight <= FOLLOWS;
+    let in_order = |item: &Evidence| item.detector == "suspicious_sequence";
+    let explained: &[&str] = match evidence.iter().any(reads) {
+        true => &[
+            "low_page_revisit",
+            "low_parameter_usage",
+            "suspicious_sequence",
+        ],
+        // Pages in order are not seen twice.
+        false if evidence.iter().any(in_order) => &["low_page_revisit", "low_parameter_usage"],
+        false => return,
+    };
+    // Hundreds of steps without exception are explained by nothing.
+    let is_explained = |item: &&mut Evidence| {
+        (0.0..ACT_MIN).contains(&item.weight) && explained.contains(&item.detector)
+    };
+    for item in evidence.iter_mut().filter(is_explained) {
+        families[Family::Headers as usize] -= item.weight;
+        item.weight = 0.0;
+    }
+}
+
+/// True for what only a program does, or leaves out.
+fn is_programs(item: &Evidence) -> bool {
+    let names = ACTS.iter().chain(&SKIPS);
+    item.weight >= ACT_MIN && names.into_iter().any(|name| *name == item.detector)
+}
+
+/// True for times that leave no doubt to any classifier.
+fn is_machines_times(item: &Evidence) -> bool {
+    item.detector == "traffic_shape" && item.weight >= MACHINES_TIMES_MIN
+}
+
+/// Pages that each browser of a source fetches on a day on which it comes; none where agents are not logged.
+fn pages_of_a_browser(profile: &Profile) -> f64 {
+    let agents = profile.agents.count() as f64;
+    if agents == 0.0 {
+        return 0.0;
+    }
+    f64::from(profile.pages) / agents / f64::from(profile.bins.busy_days().max(1))
+}
+
+/// Bounds what signs of people are worth that a program can copy for little.
+pub(super) fn weigh_cheap_signs(
+    profile: &Profile,
+    evidence: &mut [Evidence],
+    families: &mut [f64],
+) {
+    // Who asks for fonts and the icon has a browser that shows pages to somebody, at whatever hours.
+    let shows = profile.images > 0 && profile.drawn > 0;
+    let is_machine = |item: &Evidence| is_programs(item) || !shows && is_machines_times(item);
+    let acts = evidence.iter().any(is_machine);
+    let is_reader = pages_of_a_browser(profile) <= BROWSER_PAGES_MAX;
+    let most = match is_reader && !acts {
+        true => CHEAP_MAX,
+        false => CHEAP_AGAINST_ACTS,
+    };
+    // Several browsers in equal parts are a list that a program draws from, once it is one.
+    let is_copied = |name: &str| CHEAP.contains(&name) || acts && name == "unbalanced_traffic";
+    let is_cheap = |item: &Evidence| item.weight < 0.0 && is_copied(item.detector);
+    let cheap = evidence.iter().filter(|item| is_cheap(item));
+    let sum: f64 = cheap.map(|item| item.weight).sum();
+    if sum < most {
+        families[Family::Headers as usize] += most - sum;
+        let cheap = evidence.iter_mut().filter(|item| is_cheap(item));
+        cheap.for_each(|item| item.weight *= most / sum);
+    }
+}
+
+/// Bounds what the rhythm of people is worth to a source that does what only a program does: a timetable is copied for little.
+pub(super) fn weigh_copied_rhythm(evidence: &mut [Evidence], families: &mut [f64]) {
+    if !evidence.iter().any(is_programs) {
+        return;
+    }
+    let mut shape = evidence.iter_mut();
+    let shape = shape.find(|item| item.detector == "traffic_shape");
+    if let Some(item) = shape.filter(|item| item.weight < RHYTHM_AGAINST_ACTS) {
+        families[Family::Shape as usize] = RHYTHM_AGAINST_ACTS;
+        item.weight = RHYTHM_AGAINST_ACTS;
+    }
+}
