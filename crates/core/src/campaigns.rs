@@ -472,11 +472,11 @@ impl Finder<'_> {
                 "use the agent '{agent}' without following links or loading what belongs to pages"
             ),
             How::Manner if key.value == Manner::Bare as u64 => {
-                "come once for a few pages, never go from one to the next and load nothing that belongs to them"
+                "visit once for a few pages, follow no link between them and load no style sheet, script or image"
                     .to_owned()
             }
             How::Manner => {
-                "come once for a few pages, load style sheets but nothing that shows, and make up their referrers"
+                "visit once for a few pages, load style sheets but no image, font or icon, and forge their referrers"
                     .to_owned()
             }
             How::Session => "send the same session cookie".to_owned(),

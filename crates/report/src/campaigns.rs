@@ -40,7 +40,7 @@ fn head(campaign: &CampaignReport) -> String {
         ("agent", 0 | 1) => "share a user agent",
         ("agent", _) => "share some user agents",
         ("habit", _) => "share a user agent, follow no links and load no parts of pages",
-        ("manner", _) => "come once for a few pages, as no browser does",
+        ("manner", _) => "visit once for a few pages in a way no browser does",
         ("session", _) => "send the same session cookie",
         ("cookie", _) => "share a user agent and drop their session cookies",
         ("system", _) => "share an autonomous system",
@@ -61,8 +61,12 @@ fn head(campaign: &CampaignReport) -> String {
 
 /// How much they took, and when.
 fn volume(campaign: &CampaignReport) -> String {
+    let pages = match campaign.distinct_pages {
+        1 => "page",
+        _ => "distinct pages",
+    };
     format!(
-        "{} requests, {:.1} % of the site's; {} of them for {} distinct pages; {}; {} to {} UTC, {}",
+        "{} requests, {:.1} % of the site's; {} of them for {} {pages}; {}; {} to {} UTC, {}",
         count(campaign.requests),
         100.0 * campaign.share,
         count(campaign.pages),

@@ -131,7 +131,8 @@ impl Court<'_> {
                 .collect(),
             requests: u64::from(profile.requests),
             pages: u64::from(profile.pages),
-            distinct_pages: profile.distinct_pages.count(),
+            // An estimate where they are many.
+            distinct_pages: profile.distinct_pages.count().min(u64::from(profile.pages)),
             bytes: profile.bytes,
             share: f64::from(profile.requests) / all as f64,
             first_seen: profile.first_seen,

@@ -1,13 +1,12 @@
-//! Page after page names another page of this site as the one that led there, which the source never fetched.
+//! Referrers name pages of this site that the source never fetched.
 //!
 //! # Why it matters
-//! A browser names the page on which a link was clicked, and it has fetched that page before. A program that makes up referrers names
-//! a listing or a page above the one it wants, and does not spend a request on it.
+//! A browser sends as referrer the page on which a link was clicked, and it has fetched that page before. A program that forges
+//! referrers names a listing or a parent page and does not spend a request on it.
 //!
 //! # When it is wrong
-//! A person who changes networks in the middle of a visit, or whose provider sends each request through another address, leaves the
-//! pages before under the other address. Such people load pictures and the icon, and the rule is silent about them. A page from
-//! a cache is rarely the one before every other page.
+//! If a person changes networks during a visit, or the provider routes each request through another address, earlier pages appear
+//! under the other address. Such visitors load images and the site's icon, and the detector ignores sources that do.
 
 use super::Detector;
 use super::Family;
@@ -56,7 +55,7 @@ impl Detector for BorrowedReferrer {
         Outcome::learned(
             decibans,
             format!(
-                "{borrowed} of its {} page requests name a page of this site that it never fetched as the one that led there",
+                "{borrowed} of its {} page requests give as referrer a page of this site that it never fetched",
                 profile.referrers
             ),
             &[("borrowed", f64::from(borrowed)), ("share", share)],

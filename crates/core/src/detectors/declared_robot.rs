@@ -101,7 +101,7 @@ fn named_now_and_then(profile: &Profile, context: &Context<'_>, declared: f64) -
     Outcome::learned(
         NOW_AND_THEN_DECIBANS,
         format!(
-            "{} of its {} requests name {name}, the others a browser",
+            "{} of its {} requests carry the user agent of {name}, the others that of a browser",
             profile.declared, profile.agents_logged
         ),
         &[("declared_share", declared)],

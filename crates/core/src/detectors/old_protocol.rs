@@ -46,7 +46,7 @@ fn changes_version(profile: &Profile, share: f64) -> Outcome {
     Outcome::learned(
         DECIBANS_CHANGES,
         format!(
-            "{} of its {} requests came by HTTP/1.0, the others by a later version: no browser changes",
+            "{} of its {} requests use HTTP/1.0 and the others a later version; a browser keeps to one",
             profile.oddities().old_protocol,
             profile.requests
         ),

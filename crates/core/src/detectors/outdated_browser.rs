@@ -1,11 +1,11 @@
-//! A browser that was out of date for years when it came, and loads nothing that belongs to its pages.
+//! A browser version that is years out of date, from a source that loads no style sheet, script or image.
 //!
 //! # Why it matters
-//! Browsers renew themselves. A program names the version that was new when somebody wrote it, and goes on with that for years.
+//! Browsers update themselves. A program keeps sending the version that was current when it was written.
 //!
 //! # When it is wrong
-//! Old telephones and machines that nobody cares for have old browsers; but these show pages, and load what it takes. Such are left
-//! alone, and what is left weighs too little to decide anything.
+//! Old phones and neglected machines have old browsers, but they load the parts of the pages they show: sources that load any part
+//! are ignored. The weight is too small to decide alone.
 
 use super::Detector;
 use super::Family;
@@ -47,10 +47,12 @@ impl Detector for OutdatedBrowser {
             });
         }
         if !profile.loads_nothing() {
-            return Outcome::Abstain(Gap::NotKnown("it loads what belongs to its pages"));
+            return Outcome::Abstain(Gap::NotKnown("it loads parts of its pages"));
         }
         let Some(released) = context.top_agent(profile).and_then(browser_released) else {
-            return Outcome::Abstain(Gap::NotKnown("when its browser came out is not known"));
+            return Outcome::Abstain(Gap::NotKnown(
+                "the release date of its browser is not known",
+            ));
         };
         let came = 1970.0 + f64::from(profile.last_seen) / SECONDS_OF_YEAR;
         let newest = context.agents.newest_browsers().unwrap_or(released);
@@ -61,7 +63,7 @@ impl Detector for OutdatedBrowser {
         Outcome::learned(
             DECIBANS,
             format!(
-                "its browser was {years:.0} years older than those of others, and loaded nothing that belongs to its {} pages",
+                "its browser is {years:.0} years older than the newest ones on this site, and it loaded no part of its {} pages",
                 profile.pages
             ),
             &[("years", years)],

@@ -1,13 +1,13 @@
-//! Some kinds of page parts are never loaded: style sheets but no picture, pictures but no style sheet, neither font nor icon.
+//! Some kinds of page parts are never loaded: images, style sheets and scripts, or fonts and the site's icon.
 //!
 //! # Why it matters
-//! A browser that shows a page loads everything it takes: style sheets, scripts, pictures, the fonts that a style sheet names and the
-//! site's icon. A program that wants to look like a browser fetches what it finds in the page's text, one kind or two. The site's other
-//! visitors show which kinds belong together here: the more of them load a kind, the more its absence says.
+//! To render a page, a browser loads style sheets, scripts, images, the fonts that style sheets name, and the site's icon. A program
+//! that imitates a browser fetches the URLs it finds in the HTML, often of one or two kinds. The weight depends on this site's other
+//! visitors: the more of them load a kind, the more its absence counts.
 //!
 //! # When it is wrong
-//! Some people block pictures or fonts, and a cache may hold what never changes. So a few missing parts weigh little, and only
-//! hundreds of loads without one weigh much. The detector abstains where visitors do not have the habit themselves.
+//! Some people block images or fonts, and caches keep files that never change. A few missing parts weigh little, hundreds weigh much.
+//! The detector abstains where other visitors do not load the kind either.
 
 use super::Detector;
 use super::Family;
@@ -91,7 +91,7 @@ impl PartialPages {
         (profile.images == 0).then_some(Missing {
             loaded: profile.styles(),
             loaded_name: "style sheets and scripts",
-            missing_name: "image",
+            missing_name: "an image",
             habit: 1.0,
             expected,
             decibans: &DECIBANS,
@@ -104,7 +104,7 @@ impl PartialPages {
         is_bare.then_some(Missing {
             loaded: profile.images,
             loaded_name: "images",
-            missing_name: "style sheet or script",
+            missing_name: "a style sheet or script",
             habit,
             expected: f64::from(profile.images),
             decibans: &DECIBANS_KEPT,
@@ -116,7 +116,7 @@ impl PartialPages {
         (profile.drawn == 0).then_some(Missing {
             loaded: profile.styles(),
             loaded_name: "style sheets and scripts",
-            missing_name: "font and not the site's icon",
+            missing_name: "a font or the site's icon",
             habit,
             expected: f64::from(profile.styles()),
             decibans: &DECIBANS_KEPT,
@@ -145,7 +145,7 @@ impl Missing {
         Outcome::learned(
             decibans,
             format!(
-                "it loaded {} {} but no {}, as a browser would have",
+                "it loaded {} {} but never {}, which other visitors load with these pages",
                 self.loaded, self.loaded_name, self.missing_name
             ),
             &[

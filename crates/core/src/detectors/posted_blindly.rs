@@ -93,7 +93,9 @@ fn failed(failed: u32, posts: u32) -> Outcome {
     }
     Outcome::learned(
         FAILED_DECIBANS,
-        format!("{failed} of its {posts} forms went to where there is none, and it loaded nothing"),
+        format!(
+            "{failed} of its {posts} POST requests for forms failed, and it loaded no part of any page"
+        ),
         &[("failed", f64::from(failed)), ("share", share)],
     )
 }

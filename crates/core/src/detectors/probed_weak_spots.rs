@@ -1,8 +1,8 @@
-//! Requests for files and programs that attack tools look for on any site, or for links that no browser reads so.
+//! Requests for files and programs that attack tools look for on any site, or for links parsed wrongly.
 //!
 //! # Why it matters
 //! No link leads to `/.env`, to another program's back door or to the log-in page of a system that the site does not run. Who asks for
-//! them looks for a way in. Nor does a browser ask for `/tel:` and a number, or for `/../`: programs that cut links out of pages do. The list is `data/weak-spots.txt`.
+//! them looks for a way in. Browsers do not request `/tel:` links or `/../` either; crude link parsers do. The list is `data/weak-spots.txt`.
 //!
 //! # When it is wrong
 //! An owner who tests the own site looks the same. Behind a shared address one infected machine is not everybody: the rule speaks only
@@ -45,7 +45,7 @@ impl Detector for ProbedWeakSpots {
         Outcome::learned(
             *decibans,
             format!(
-                "{probes} of its {others} requests are for what no page leads to: known weak spots, or links that were read wrongly"
+                "{probes} of its {others} requests probe known weak spots or follow links parsed wrongly"
             ),
             &[("probes", f64::from(probes)), ("share", share)],
         )
