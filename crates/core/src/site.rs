@@ -8,6 +8,7 @@ use cattlegrid_learn::series::DAY;
 
 use crate::profile::Distinct;
 use crate::profile::FOLDER_BITS;
+use crate::profile::MADE_UP_CELLS;
 use crate::profile::Profile;
 use crate::profile::REFERRER_CELLS;
 use crate::profile::Record;
@@ -99,6 +100,10 @@ pub struct Customs {
     pub agentless: u64,
     /// Sources that named a page which led there, at least once.
     pub referring: u64,
+    /// Sources that wrote a referrer as no browser does.
+    pub made_up: u64,
+    /// Of the loaders, the ones that named the page with a part.
+    pub naming: u64,
 }
 
 /// How many sources do one thing, and how many of these another.
@@ -142,6 +147,8 @@ impl Customs {
         self.old_protocol += u64::from(odd.old_protocol * 2 > profile.requests);
         self.agentless += u64::from(odd.agents_empty * 2 > profile.requests);
         self.referring += u64::from(profile.referrers_empty < profile.referrers);
+        self.made_up += u64::from(odd.made_up != [0; MADE_UP_CELLS]);
+        self.naming += u64::from(is_reader && profile.assets_of_pages > 0);
     }
 
     fn absorb(&mut self, other: Customs) {
@@ -153,6 +160,8 @@ impl Customs {
         self.old_protocol += other.old_protocol;
         self.agentless += other.agentless;
         self.referring += other.referring;
+        self.made_up += other.made_up;
+        self.naming += other.naming;
     }
 }
 
@@ -373,12 +382,14 @@ impl Site {
 
     /// True where enough sources load parts of this site's pages for their absence to say something.
     pub fn has_parts(&self) -> bool {
-        const LOADERS_MIN: u64 = 10;
+        // Where crawlers are most of all visitors, people are still enough to show what pages have. More of them have to, so that a
+        // fleet cannot hide them among its own addresses.
+        const LOADERS: [(u64, u64); 2] = [(10, 20), (30, 100)];
         let Customs {
             readers, loaders, ..
         } = self.customs;
-        // Where crawlers are most of all visitors, people are still enough to show what pages have.
-        loaders >= LOADERS_MIN && loaders * 20 >= readers
+        let mut shares = LOADERS.iter();
+        shares.any(|(least, among)| loaders >= *least && loaders * among >= readers)
     }
 
     /// How many of a source's pages a browser would have loaded with parts. What its pages have in common is in the cache for it as it is
@@ -509,16 +520,42 @@ impl Site {
         if borrowed == [0; REFERRER_CELLS] {
             return 0;
         }
-        let is_own = |cell: usize| {
-            (cell..HOST_CELLS)
-                .step_by(REFERRER_CELLS)
-                .any(|at| self.is_own_cell(at))
-        };
+        let is_own = |cell: usize| self.is_own_in(cell, REFERRER_CELLS);
         let cells = borrowed.into_iter().enumerate();
         cells
             .filter(|(cell, count)| *count > 0 && is_own(*cell))
             .map(|(_, count)| u32::from(count))
             .sum()
+    }
+
+    /// How many page requests of a source name this site in a way no browser does.
+    pub fn made_up(&self, profile: &Profile) -> u32 {
+        let cells = profile.oddities().made_up;
+        let named = cells
+            .into_iter()
+            .enumerate()
+            .filter(|(_, count)| *count > 0);
+        named
+            .filter(|(cell, _)| self.is_own_in(*cell, MADE_UP_CELLS))
+            .map(|(_, count)| u32::from(count))
+            .sum()
+    }
+
+    /// True where a host of this site falls into one of so many cells.
+    fn is_own_in(&self, cell: usize, cells: usize) -> bool {
+        (cell..HOST_CELLS)
+            .step_by(cells)
+            .any(|at| self.is_own_cell(at))
+    }
+
+    /// True where visitors' referrers have their paths. Logs may be written, or made anonymous, without.
+    pub fn writes_paths(&self) -> bool {
+        const LOADERS_MIN: u64 = 10;
+        let customs = self.customs;
+        match customs.loaders >= LOADERS_MIN {
+            true => customs.naming * 4 >= customs.loaders,
+            false => customs.made_up * 4 < customs.referring,
+        }
     }
 
     fn is_own_cell(&self, at: usize) -> bool {

@@ -157,7 +157,8 @@ const ROBOT_BITS: u32 = 12;
 impl Single {
     /// The short form, where the record has one.
     fn of(record: &Record, stream: u16) -> Option<Single> {
-        let lossless = record.session == 0 && !record.has(flag::REFERRER_LISTING);
+        let names_host = flag::REFERRER_LISTING | flag::REFERRER_ODD;
+        let lossless = record.session == 0 && !record.has(names_host);
         let fits = record.robot >> ROBOT_BITS == 0 && stream >> (16 - ROBOT_BITS) == 0;
         let bytes = u32::try_from(record.bytes)
             .ok()

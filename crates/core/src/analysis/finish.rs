@@ -283,6 +283,9 @@ pub(super) struct Court<'a> {
     focus: Option<Source>,
 }
 
+/// Pages from which a source of one window is judged again beside the whole log's visitors.
+const WHOLE_PAGES_MIN: u32 = 5;
+
 impl Court<'_> {
     /// Judges all sources; `sampled` are those of each table whose bands are noted.
     fn judge_tables(&self, tables: &[Table], sampled: &[Vec<Source>]) -> Vec<Part> {
@@ -390,7 +393,8 @@ impl Court<'_> {
     }
 
     /// A source that sends a few requests a week is undecided in each window, whatever it does; and one that looked like a person in
-    /// a window that holds less than half of its requests is none for that. Then all its windows are judged as one.
+    /// a window that holds less than half of its requests is none for that. Then all its windows are judged as one, beside what the
+    /// site's visitors do in the whole log: a single window may have too few people to tell.
     fn judge_whole(
         &self,
         source: Source,
@@ -398,9 +402,13 @@ impl Court<'_> {
         trials: &mut [Trial],
         scratch: &RefCell<Scratch>,
     ) {
-        let [(first, _), .., (last, _)] = windows else {
+        let (Some((first, profile)), Some((last, _))) = (windows.first(), windows.last()) else {
             return;
         };
+        let is_single = windows.len() == 1;
+        if is_single && profile.pages < WHOLE_PAGES_MIN {
+            return;
+        }
         let is_one_host = windows
             .iter()
             .all(|(window, _)| window.host() == first.host());
@@ -421,6 +429,9 @@ impl Court<'_> {
         };
         let (detectors, weights) = (&self.settings.detectors, &self.settings.weights);
         let verdict = judge_whole(&whole, &context, detectors, weights);
+        if is_single && verdict.class == Class::Undecided {
+            return;
+        }
         if trials.iter().any(|trial| !trial.is_open()) && verdict.class != Class::User {
             let people = trials.iter_mut().filter(|trial| !trial.is_open());
             people.for_each(|trial| trial.verdict = verdict.clone());

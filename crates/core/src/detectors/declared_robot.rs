@@ -94,12 +94,18 @@ fn named_now_and_then(profile: &Profile, context: &Context<'_>, declared: f64) -
     // A messenger fetches a preview for the reader beside it.
     let is_helper = robot.is_some_and(|robot| robot.purpose.is_automated());
     let is_bare = profile.loads_nothing() && profile.pages > 0 && !is_helper;
-    if !is_listed || !(is_bare || is_own) {
-        return Outcome::Clear(declared);
-    }
+    let decibans = match is_listed {
+        true if is_own && profile.declared * 3 >= profile.agents_logged => OFTEN_DECIBANS,
+        true if is_bare || is_own => NOW_AND_THEN_DECIBANS,
+        // People have apps on no list, which seldom come to a site's pages.
+        false if is_bare && number.is_some() && profile.declared > 1 => {
+            unlisted_weight(profile.declared).min(NOW_AND_THEN_DECIBANS)
+        }
+        _ => return Outcome::Clear(declared),
+    };
     let name = robot.map_or("a robot", |robot| robot.name.as_str());
     Outcome::learned(
-        NOW_AND_THEN_DECIBANS,
+        decibans,
         format!(
             "{} of its {} requests carry the user agent of {name}, the others that of a browser",
             profile.declared, profile.agents_logged
@@ -110,6 +116,8 @@ fn named_now_and_then(profile: &Profile, context: &Context<'_>, declared: f64) -
 
 /// What it is worth to be a robot now and then: not enough to decide alone.
 const NOW_AND_THEN_DECIBANS: f64 = 9.0;
+/// What a third of all requests is worth under a name that nobody but a search engine sends.
+const OFTEN_DECIBANS: f64 = 12.0;
 /// What programs are for that nobody has on the own machine.
 const OF_NOBODY: [Purpose; 3] = [Purpose::Search, Purpose::Seo, Purpose::Archive];
 

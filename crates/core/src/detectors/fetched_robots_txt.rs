@@ -37,7 +37,8 @@ settings! {
 impl Detector for FetchedRobotsTxt {
     fn evaluate(&self, profile: &Profile, _: &Context<'_>) -> Outcome {
         let fetched = u32::from(profile.robots);
-        let by_hand = fetched <= self.by_hand_max && profile.assets_of_pages > 0;
+        let is_browser = profile.images > 0 && profile.assets_of_pages * 2 >= profile.shown.max(1);
+        let by_hand = fetched <= self.by_hand_max && is_browser;
         if fetched == 0 || by_hand || profile.requests / fetched > self.requests_max {
             return Outcome::Clear(f64::from(fetched));
         }

@@ -39,7 +39,12 @@ impl Detector for ProbedWeakSpots {
         let others = profile.requests.saturating_sub(profile.assets).max(1);
         let share = f64::from(probes) / f64::from(others);
         let decibans = DECIBANS.iter().find(|(from, _)| probes >= *from);
-        let Some((_, decibans)) = decibans.filter(|_| share >= self.share_min) else {
+        // One browser is nobody else's.
+        let share_min = match profile.agents.count() == 1 && probes > 1 {
+            true => self.share_min / 2.0,
+            false => self.share_min,
+        };
+        let Some((_, decibans)) = decibans.filter(|_| share >= share_min) else {
             return Outcome::Clear(share);
         };
         Outcome::learned(

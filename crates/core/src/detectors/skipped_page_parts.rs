@@ -7,7 +7,7 @@
 //!
 //! # When it is wrong
 //! A person who blocks everything but text looks like a program, and so may a cache that many people share. Text browsers (Lynx, w3m)
-//! are left out by their user agent. The detector abstains where few visitors load parts: they may be on another host.
+//! are left out by their user agent, and sources of many browsers if half of these may have loaded a part. The detector abstains where few visitors load parts: they may be on another host.
 
 use super::Detector;
 use super::Family;
@@ -56,9 +56,14 @@ const VIEWS_MANY: f64 = 50.0;
 /// What coming again for days is worth, by the pages that were sent: hardly a cache lasts that long. It takes this share of a folder's views with
 /// parts.
 const DECIBANS_DAYS: [(u32, f64); 3] = [(100, 11.0), (30, 9.0), (0, 6.0)];
+/// What it is worth over this many days: no cache lasts that long.
+const DAYS_MANY: u32 = 60;
+const DECIBANS_MONTHS: f64 = 10.0;
 const FIRST_MIN: f64 = 0.3;
 /// What it is worth that none of several browsers loads a part: they do not all have everything in their caches.
-const SEVERAL_AGENTS: [(usize, f64); 2] = [(3, 9.0), (5, 11.0)];
+const SEVERAL_AGENTS: [(usize, f64); 3] = [(3, 9.0), (4, 10.0), (5, 11.0)];
+/// Pages from which that counts.
+const SEVERAL_SHOWN: u32 = 3;
 /// What several pages without a part are worth at once, where most views come with parts: a warm cache explains it, too.
 const DECIBANS_SOME: f64 = 3.0;
 const FIRST_USUAL: f64 = 0.5;
@@ -72,29 +77,26 @@ impl Detector for SkippedPageParts {
             views,
             ..
         } = context.site.expected_parts(profile);
-        if profile.shown > 0 && parts > self.parts_max {
+        let bare = bare_agents(profile);
+        let loads = profile.shown > 0 && parts > self.parts_max;
+        if loads && bare < SEVERAL_AGENTS[0].0 {
             return Outcome::Clear(parts);
         }
-        let expected = expected.min(f64::from(profile.shown));
-        let days = (profile.last_seen - profile.first_seen) / 86_400;
-        let is_some = profile.shown >= self.shown_min;
+        let expected = match loads {
+            true => 0.0,
+            false => expected.min(f64::from(profile.shown)),
+        };
         // Who goes from page to page by links may have everything in the cache.
         let reads = profile.goes_by_links();
-        let agents = profile.agents.count();
-        let least = match is_some && !reads && first >= FIRST_MIN {
-            true if profile.assets == 0 && agents >= SEVERAL_AGENTS[0].0 => {
-                let weighs = SEVERAL_AGENTS.iter().rfind(|(from, _)| agents >= *from);
-                weighs.map_or(0.0, |(_, decibans)| *decibans)
-            }
-            _ if views >= VIEWS_MANY && self.is_more_than_one_reads(profile) => DECIBANS_MANY,
-            true if days >= self.days_min => {
-                let weighs = DECIBANS_DAYS
-                    .iter()
-                    .find(|(from, _)| profile.shown >= *from);
-                weighs.map_or(0.0, |(_, decibans)| *decibans)
-            }
-            true if first >= FIRST_USUAL => DECIBANS_SOME,
-            _ => 0.0,
+        let least = match first >= FIRST_MIN && !reads {
+            true => self.least(profile, bare, first),
+            false => 0.0,
+        };
+        let is_too_much = views >= VIEWS_MANY && self.is_more_than_one_reads(profile) && !loads;
+        let least = if is_too_much {
+            least.max(DECIBANS_MANY)
+        } else {
+            least
         };
         if expected < self.expected_min && least == 0.0 {
             return Outcome::Abstain(Gap::NotKnown(
@@ -136,7 +138,48 @@ impl Detector for SkippedPageParts {
     }
 }
 
+/// Browsers that loaded nothing: each part was loaded by one of them. None where at least half may have loaded one.
+fn bare_agents(profile: &Profile) -> usize {
+    let (agents, parts) = (profile.agents.count(), profile.assets as usize);
+    if parts * 2 <= agents {
+        agents - parts
+    } else {
+        0
+    }
+}
+
 impl SkippedPageParts {
+    /// What it is worth at least for who goes to pages that usually come with parts, and follows no links.
+    fn least(&self, profile: &Profile, bare: usize, first: f64) -> f64 {
+        let days = (profile.last_seen - profile.first_seen) / 86_400;
+        let is_several = bare >= SEVERAL_AGENTS[0].0;
+        let needed = if is_several {
+            SEVERAL_SHOWN
+        } else {
+            self.shown_min
+        };
+        match profile.shown >= needed {
+            true if is_several => {
+                let weighs = SEVERAL_AGENTS.iter().rfind(|(from, _)| bare >= *from);
+                let months = if days >= DAYS_MANY {
+                    DECIBANS_MONTHS
+                } else {
+                    0.0
+                };
+                weighs.map_or(0.0, |(_, decibans)| decibans.max(months))
+            }
+            true if days >= DAYS_MANY => DECIBANS_MONTHS,
+            true if days >= self.days_min => {
+                let weighs = DECIBANS_DAYS
+                    .iter()
+                    .find(|(from, _)| profile.shown >= *from);
+                weighs.map_or(0.0, |(_, decibans)| *decibans)
+            }
+            true if first >= FIRST_USUAL => DECIBANS_SOME,
+            _ => 0.0,
+        }
+    }
+
     fn is_more_than_one_reads(&self, profile: &Profile) -> bool {
         profile.shown / profile.bins.busy_days().max(1) > self.day_pages_max
     }

@@ -118,7 +118,8 @@ impl Detector for SuspiciousReferrer {
 /// True for one page again and again, unless it is the start page: that is what programs look at that know nothing else of a site.
 fn is_woken(profile: &Profile) -> bool {
     let pages = profile.distinct_pages.few();
-    pages.is_some_and(|pages| pages.len() == 1 && !is_start(pages[0]))
+    let is_one = pages.is_some_and(|pages| pages.len() == 1 && !is_start(pages[0]));
+    is_one && profile.shown > 0
 }
 
 impl SuspiciousReferrer {
@@ -126,7 +127,9 @@ impl SuspiciousReferrer {
     /// in apps, in mail and among bookmarks come without a referrer.
     fn weight(&self, profile: &Profile, context: &Context<'_>) -> f64 {
         let chapters = profile.numbered_pairs;
-        let shows = profile.shows_pages() || profile.assets * 2 >= profile.pages;
+        let shows = profile.drawn > 0
+            || profile.images * 4 >= profile.pages
+            || profile.assets * 2 >= profile.pages;
         // One chapter after the other may be read with nothing but text, and a phone that wakes up asks for the same page again.
         let is_explained = chapters.ascending * 2 >= profile.pages
             || is_woken(profile)

@@ -267,8 +267,10 @@ fn has_word_bot(agent: &str) -> bool {
 
 /// What somebody wrote who copied a browser's agent badly: without its blanks, cut off, with letters or a version that no browser has.
 pub(crate) fn is_misspelt(agent: &str) -> bool {
-    const WRONG: [&str; 6] = [
+    const WRONG: [&str; 8] = [
         ",gzip(gfe)",
+        "mozilla/5.0(",
+        "gecko)'",
         "likegecko",
         "mozlila",
         "moblie",
@@ -279,7 +281,10 @@ pub(crate) fn is_misspelt(agent: &str) -> bool {
     let is_cut = agent.len() < 200
         && agent.starts_with("mozilla/5.0 (")
         && agent.matches('(').count() != agent.matches(')').count();
-    is_cut || WRONG.iter().any(|text| agent.contains(text)) || has_odd_firefox(agent)
+    is_cut
+        || WRONG.iter().any(|text| agent.contains(text))
+        || has_odd_firefox(agent)
+        || has_odd_chrome(agent)
 }
 
 /// Since its fifth version Firefox names itself by a whole number.
@@ -290,6 +295,17 @@ fn has_odd_firefox(agent: &str) -> bool {
     let (whole, rest) = version.split_once('.').unwrap_or((version, "0"));
     let is_later = whole.parse().is_ok_and(|whole: u32| whole >= 5);
     is_later && !rest.starts_with('0')
+}
+
+/// Since its fifth version the second number of Chrome's is 0.
+fn has_odd_chrome(agent: &str) -> bool {
+    let Some((_, version)) = agent.split_once(" chrome/") else {
+        return false;
+    };
+    let mut numbers = version.split(|char: char| !char.is_ascii_digit());
+    let first = numbers.next().and_then(|number| number.parse().ok());
+    let second = numbers.next().filter(|number| !number.is_empty());
+    first.is_some_and(|first: u32| first >= 5) && second.is_some_and(|second| second != "0")
 }
 
 fn names_a_system(agent: &str) -> bool {
@@ -394,6 +410,46 @@ mod tests {
                 Some(purpose),
                 "{agent}"
             );
+        }
+    }
+
+    #[test]
+    fn agents_that_no_browser_writes() {
+        for (agent, expected) in [
+            (
+                "mozilla/5.0(windowsnt6.3)applewebkit/537.36(khtml,likegecko)chrome/85.0.4183.83safari/537.36",
+                true,
+            ),
+            (
+                "mozilla/5.0 (windows nt 10.0) applewebkit/537.36 (khtml, like gecko)' chrome/59.0.3071.115 safari/537.36",
+                true,
+            ),
+            (
+                "mozilla/5.0 (windows nt 6.3) applewebkit/534.06 (khtml, like gecko) chrome/57.5.9405.4133 safari/534.45",
+                true,
+            ),
+            (
+                "mozilla/5.0 (windows nt 5.0; rv:52.46.93) gecko/20134834 firefox/52.46.93",
+                true,
+            ),
+            (
+                "mozilla/5.0 (windows nt 10.0; win64; x64) applewebkit/537.36 (khtml, like gecko) chrome/141.0.0.0 safari/537.36",
+                false,
+            ),
+            (
+                "mozilla/5.0 (x11; u; linux i686) applewebkit/532.5 (khtml, like gecko) chrome/4.1.249.1025 safari/532.5",
+                false,
+            ),
+            (
+                "mozilla/5.0 (linux; android 14) applewebkit/537.36 (khtml, like gecko) chrome/141 mobile safari/537.36",
+                false,
+            ),
+            (
+                "mozilla/5.0 (x11; linux x86_64; rv:140.0) gecko/20100101 firefox/140.0",
+                false,
+            ),
+        ] {
+            assert_eq!(is_misspelt(agent), expected, "{agent}");
         }
     }
 }

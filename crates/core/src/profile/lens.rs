@@ -6,6 +6,7 @@ use rapidhash::v3::RapidSecrets;
 use rapidhash::v3::rapidhash_v3_micro_inline;
 
 use super::book::AgentBook;
+use super::record::MADE_UP;
 use super::record::PAGE_MASK;
 use super::record::Record;
 use super::record::START;
@@ -47,6 +48,8 @@ struct LastSite {
     /// Where the host begins, and its bytes.
     host: (usize, usize),
     hash: u16,
+    /// Written as no browser writes it: without a scheme, or with the port that everybody knows.
+    is_made_up: bool,
 }
 
 impl LastSite {
@@ -60,13 +63,27 @@ impl LastSite {
 
     /// Takes a URL apart. Gives what follows its host.
     fn set<'a>(&mut self, url: &'a [u8], lens: &Lens) -> &'a [u8] {
-        let (host, rest) = split_url(url);
+        let Url {
+            scheme,
+            host,
+            port,
+            rest,
+        } = Url::of(url);
         self.origin.clear();
         self.origin
             .extend_from_slice(&url[..url.len() - rest.len()]);
-        let scheme = if url.starts_with(b"https") { 8 } else { 7 };
-        self.host = (scheme.min(self.origin.len()), host.len());
-        self.hash = lens.hash(host) as u16;
+        self.host = (scheme.len(), host.len());
+        let is_needless = matches!(
+            (scheme, port),
+            (b"http://", b":80") | (b"https://", b":443")
+        );
+        // Early telephones left the capitals of a link.
+        let has_capitals = host.iter().any(u8::is_ascii_uppercase);
+        self.is_made_up = is_needless || scheme.is_empty() && !host.is_empty();
+        self.hash = match has_capitals {
+            true => lens.hash(&host.to_ascii_lowercase()) as u16,
+            false => lens.hash(host) as u16,
+        };
         rest
     }
 
@@ -172,24 +189,11 @@ impl Lens {
             Protocol::Later => flag::PROTOCOL_LOGGED,
         };
         let resource = Resource::of(&target);
-        match resource {
-            _ if resource.is_page(request.method) => {
-                self.look_at_page(&target, &mut record);
-                if matches!(request.status, 200 | 203 | 206 | 304) {
-                    record.flags |= flag::SHOWN;
-                }
-            }
-            Resource::Image => record.flags |= flag::ASSET | flag::IMAGE,
-            Resource::Asset => record.flags |= flag::ASSET,
-            Resource::Font => record.flags |= flag::ASSET | flag::DRAWN,
-            Resource::Icon => record.flags |= flag::DRAWN,
-            Resource::Robots => record.flags |= flag::ROBOTS,
-            _ => {}
-        }
-        if request.status == 304 && record.has(flag::ASSET) {
-            record.flags |= flag::DRAWN;
-        }
+        self.look_at_resource(request, resource, &target, &mut record);
         self.look_at_intent(request, resource, target.path, knowledge, &mut record);
+        if is_redirect(request.status) && record.has(flag::PAGE | flag::POST) {
+            record.flags |= flag::MOVED;
+        }
         self.look_at_referrer(request, &mut gathered.referrer, &mut record);
         self.look_at_agent(request, knowledge, gathered, &mut record);
         if let Some(rules) = &knowledge.rules
@@ -206,6 +210,35 @@ impl Lens {
             }
         }
         record
+    }
+
+    /// Whether it is a page or a part of one, and whether the site sent it.
+    fn look_at_resource(
+        &self,
+        request: &Request<'_>,
+        resource: Resource,
+        target: &Target<'_>,
+        record: &mut Record,
+    ) {
+        match resource {
+            _ if resource.is_page(request.method) => {
+                self.look_at_page(target, record);
+                if matches!(request.status, 200 | 203 | 206 | 304) {
+                    record.flags |= flag::SHOWN;
+                }
+            }
+            // A browser asks again where it is sent to: only then it has the part.
+            Resource::Image | Resource::Asset | Resource::Font if is_redirect(request.status) => {}
+            Resource::Image => record.flags |= flag::ASSET | flag::IMAGE,
+            Resource::Asset => record.flags |= flag::ASSET,
+            Resource::Font => record.flags |= flag::ASSET | flag::DRAWN,
+            Resource::Icon => record.flags |= flag::DRAWN,
+            Resource::Robots => record.flags |= flag::ROBOTS,
+            _ => {}
+        }
+        if request.status == 304 && record.has(flag::ASSET) {
+            record.flags |= flag::DRAWN;
+        }
     }
 
     /// Forms that are sent, and weak spots that are looked for.
@@ -227,7 +260,10 @@ impl Lens {
             record.page = self.hash(path) as u32;
         }
         // What a site really has is seldom looked for in vain: most requests need no look at the list.
-        let is_usual = matches!(request.status, 200 | 304) && !path.starts_with(b"/.");
+        // Attacks on programs that exist are long: their text stands in the query.
+        let is_usual = matches!(request.status, 200 | 304)
+            && !path.starts_with(b"/.")
+            && request.target.len() - path.len() < QUERY_LONG;
         let is_part = matches!(resource, Resource::Asset | Resource::Font | Resource::Image);
         if (!is_usual || is_post)
             && !is_part
@@ -316,11 +352,19 @@ impl Lens {
                 // Browsers name a page with its path. A request that refers to itself follows no link; a form is often sent to its
                 // own page.
                 let is_itself = rest == request.target && !record.has(flag::POST);
-                if rest.is_empty() || is_itself {
+                if rest.is_empty() || site.is_made_up {
+                    record.flags |= flag::REFERRER_ODD;
+                    record.from = if record.is_page() { MADE_UP } else { 0 };
+                } else if is_itself {
                     // Another site's start page has the same path as one's own.
                     if rest != b"/" {
                         record.flags |= flag::REFERRER_ODD;
                     }
+                    record.from = if record.is_page() {
+                        record.page as u16
+                    } else {
+                        0
+                    };
                 } else if rest != b"/robots.txt" {
                     record.flags |= flag::REFERRER_LINK;
                     // What a style sheet brings belongs to the page that brought the style sheet.
@@ -381,27 +425,67 @@ fn is_error(status: u16) -> bool {
     status / 100 == 4 && !matches!(status, 401 | 403 | 407 | 429 | 499)
 }
 
-/// The host of a URL, and what follows it. Text that is no URL has no host.
-fn split_url(url: &[u8]) -> (&[u8], &[u8]) {
-    let scheme = match url {
-        [b'h', b't', b't', b'p', b's', b':', b'/', b'/', ..] => 8,
-        [b'h', b't', b't', b'p', b':', b'/', b'/', ..] => 7,
-        _ => return (b"", url),
-    };
-    let rest = &url[scheme..];
-    let end = memchr::memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len());
-    let host = &rest[..end];
-    (without_port(host), &rest[end..])
+/// Bytes of a query from which it may hold an attack.
+const QUERY_LONG: usize = 60;
+
+fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
-fn without_port(host: &[u8]) -> &[u8] {
-    let digits = host
+/// A URL in parts. Text that is none has neither scheme nor host.
+struct Url<'a> {
+    scheme: &'a [u8],
+    host: &'a [u8],
+    /// With its colon.
+    port: &'a [u8],
+    rest: &'a [u8],
+}
+
+impl<'a> Url<'a> {
+    fn of(url: &'a [u8]) -> Url<'a> {
+        let scheme = match url {
+            [b'h', b't', b't', b'p', b's', b':', b'/', b'/', ..] => 8,
+            [b'h', b't', b't', b'p', b':', b'/', b'/', ..] => 7,
+            _ => 0,
+        };
+        let (scheme, all) = url.split_at(scheme);
+        let end = memchr::memchr3(b'/', b'?', b'#', all).unwrap_or(all.len());
+        let (site, rest) = all.split_at(end);
+        let (host, port) = site.split_at(site.len() - port(site));
+        if scheme.is_empty() && !is_name(host) {
+            return Url {
+                scheme,
+                host: b"",
+                port: b"",
+                rest: url,
+            };
+        }
+        Url {
+            scheme,
+            host,
+            port,
+            rest,
+        }
+    }
+}
+
+/// Bytes of the port at the end of a host, with its colon.
+fn port(site: &[u8]) -> usize {
+    let digits = site
         .iter()
         .rev()
         .take_while(|byte| byte.is_ascii_digit())
         .count();
-    let name = &host[..host.len() - digits];
-    name.strip_suffix(b":").unwrap_or(host)
+    match site[..site.len() - digits].last() {
+        Some(b':') => digits + 1,
+        _ => 0,
+    }
+}
+
+/// True for a host's name that stands for itself: `www.example.com`.
+fn is_name(text: &[u8]) -> bool {
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    text.contains(&b'.') && text.iter().all(is_letter)
 }
 
 /// The first eight letters from `start` on, as a number that sorts like them.

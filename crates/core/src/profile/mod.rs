@@ -20,6 +20,7 @@ pub use distinct::Distinct;
 pub use lens::DEFAULT_LISTINGS;
 pub use lens::Gathered;
 pub use lens::Lens;
+pub use oddities::MADE_UP_CELLS;
 pub use oddities::Oddities;
 pub use oddities::REFERRER_CELLS;
 pub use record::Record;
@@ -227,12 +228,21 @@ impl Profile {
         self.took = self.took.saturating_add(record.took.units());
         self.bins.add(bin, bins);
         self.observe_agent(record);
+        if record.has(flag::POST) && record.moved() != 0 {
+            let mut trails = self.trails.iter_mut();
+            if let Some(last) = trails.find(|trail| trail.stream == stream) {
+                (last.moved, last.agent) = (record.moved(), record.agent as u16);
+            }
+        }
         if record.has(flag::PAGE) {
             self.observe_page(record, stream);
             viewing = Viewing {
                 folder: folder(record.page),
                 view: self.assets > 0 && self.shows_pages() && record.has(flag::SHOWN),
-                is_later: self.trails.last().is_some_and(|trail| trail.is_later),
+                is_later: self
+                    .trails
+                    .last()
+                    .is_some_and(|trail| trail.has(Trail::LATER)),
                 ..Viewing::default()
             };
         }
@@ -261,12 +271,11 @@ impl Profile {
             folder: folder(last.page),
             // The page itself was not counted yet: nobody knew that its visitor loads parts.
             view: is_first && shows,
-            is_later: last.is_later,
-            with_parts: shows && !last.has_parts,
-            with_images: is_image && !last.has_images,
+            is_later: last.has(Trail::LATER),
+            with_parts: shows && !last.has(Trail::PARTS),
+            with_images: is_image && !last.has(Trail::IMAGES),
         };
-        last.has_parts = true;
-        last.has_images |= is_image;
+        last.bits |= Trail::PARTS | if is_image { Trail::IMAGES } else { 0 };
         viewing
     }
 
@@ -346,6 +355,7 @@ impl Profile {
         if record.has(flag::REFERRER_LINK) {
             self.compare_agents(record, stream);
         }
+        self.note_redirect(record, stream);
         self.distinct_pages.insert(record.page);
         self.referrers += u32::from(record.has(flag::REFERRER_LOGGED));
         self.referrers_empty += u32::from(record.has(flag::REFERRER_EMPTY));
@@ -382,6 +392,18 @@ impl Profile {
             let at = usize::from(record.referrer_host) % REFERRER_CELLS;
             let borrowed = &mut self.seldom.get_or_insert_default().oddities.borrowed[at];
             *borrowed = borrowed.saturating_add(1);
+        }
+    }
+
+    /// Notes a page request that names the address from which it was sent there. A browser names the page with the link, as before.
+    fn note_redirect(&mut self, record: &Record, stream: u16) {
+        let last = self.trails.iter().find(|trail| trail.stream == stream);
+        let is_named = |last: &Trail| {
+            last.moved != 0 && last.moved == record.from && last.agent == record.agent as u16
+        };
+        if last.is_some_and(is_named) {
+            let oddities = &mut self.seldom.get_or_insert_default().oddities;
+            oddities.redirects_named = oddities.redirects_named.saturating_add(1);
         }
     }
 
@@ -455,17 +477,19 @@ impl Profile {
             group: record.group,
             opener: 0,
             opened: 0,
-            is_later: false,
-            has_parts: false,
-            has_images: false,
+            bits: 0,
+            moved: record.moved(),
         };
         let Some(last) = self.trails.iter_mut().find(|trail| trail.stream == stream) else {
             self.trails.push(next);
             return;
         };
-        let is_later = folder(last.page) == folder(next.page);
+        let bits = match folder(last.page) == folder(next.page) {
+            true => Trail::LATER,
+            false => 0,
+        };
         let (opener, opened) = match record.from {
-            0 => (0, 0),
+            _ if !record.has(flag::REFERRER_LINK) => (0, 0),
             from if from == last.page as u16 => (from, 1),
             from if from == last.opener => (from, last.opened.saturating_add(1)),
             _ => (0, 0),
@@ -473,7 +497,7 @@ impl Profile {
         let last = std::mem::replace(
             last,
             Trail {
-                is_later,
+                bits,
                 opener,
                 opened,
                 ..next

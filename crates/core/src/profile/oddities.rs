@@ -2,6 +2,7 @@
 
 use super::Record;
 use super::flag;
+use super::record::MADE_UP;
 
 /// Requests that people's browsers seldom send.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,6 +31,11 @@ pub struct Oddities {
     pub login: u32,
     /// Page requests whose referrer no browser writes so: without a path, or the page itself.
     pub referrers_odd: u32,
+    /// Page requests that name the address which redirected there.
+    pub redirects_named: u32,
+    /// Page requests whose referrer is made up, whatever the page: without a path or a scheme, or with a port that browsers leave out. By
+    /// the hash of the host named.
+    pub made_up: [u8; MADE_UP_CELLS],
     /// Parts of a page, and links followed from it, that came under another user agent than the page.
     pub other_agent: u32,
     /// Page requests that name a page which the source never fetched, by the hash of the host that has it. The first page does not
@@ -39,6 +45,9 @@ pub struct Oddities {
 
 /// Cells for the hosts of [`Oddities::borrowed`].
 pub const REFERRER_CELLS: usize = 4;
+
+/// Cells for the hosts of [`Oddities::made_up`]: so many that another site's host seldom meets the own one's.
+pub const MADE_UP_CELLS: usize = 16;
 
 impl Oddities {
     pub(super) fn absorb(&mut self, other: &Oddities) {
@@ -54,11 +63,15 @@ impl Oddities {
             (&mut self.logins, other.logins),
             (&mut self.referrers_odd, other.referrers_odd),
             (&mut self.other_agent, other.other_agent),
+            (&mut self.redirects_named, other.redirects_named),
         ];
         for (mine, theirs) in sums {
             *mine = mine.saturating_add(theirs);
         }
         for (mine, theirs) in self.borrowed.iter_mut().zip(other.borrowed) {
+            *mine = mine.saturating_add(theirs);
+        }
+        for (mine, theirs) in self.made_up.iter_mut().zip(other.made_up) {
             *mine = mine.saturating_add(theirs);
         }
         self.form = smaller(self.form, other.form);
@@ -73,6 +86,10 @@ impl Oddities {
         self.old_protocol += count(flag::OLD_PROTOCOL);
         self.probes += count(flag::PROBE);
         self.referrers_odd += u32::from(record.is_page() && record.has(flag::REFERRER_ODD));
+        if record.is_page() && record.has(flag::REFERRER_ODD) && record.from == MADE_UP {
+            let cell = &mut self.made_up[usize::from(record.referrer_host) % MADE_UP_CELLS];
+            *cell = cell.saturating_add(1);
+        }
         if record.has(flag::POST) {
             self.posts += 1;
             self.posts_link += count(flag::REFERRER_LINK);

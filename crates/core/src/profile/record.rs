@@ -17,7 +17,7 @@ pub struct Record {
     /// Hash of what the page shares with its siblings: the folder, and whether they are numbered. Only neighbours are compared, so
     /// that few bits suffice.
     pub(crate) group: u16,
-    /// Lower half of the hash of the page that led there.
+    /// Lower half of the hash of the page that led there, or [`MADE_UP`].
     pub(crate) from: u16,
     /// Hash of the user agent.
     pub(crate) agent: u32,
@@ -38,6 +38,9 @@ pub(crate) const FOLDER_BITS: u32 = 8;
 pub(super) const PAGE_MASK: u32 = u32::MAX >> FOLDER_BITS;
 /// Lower half of the start page's hash: many browsers name it instead of the page that really led somewhere.
 pub(crate) const START: u16 = 1;
+
+/// Stands for a page in [`Record::from`] whose address is written as no browser writes it.
+pub(super) const MADE_UP: u16 = 2;
 
 /// True for the hash of the start page, and of hardly another.
 pub(crate) fn is_start(page: u32) -> bool {
@@ -76,6 +79,8 @@ pub(crate) mod flag {
     pub(crate) const SHOWN: u32 = 1 << 23;
     /// An asset that is a picture.
     pub(crate) const IMAGE: u32 = 1 << 24;
+    /// A page or a form answered with a redirect. Only assets are pictures, so that both share a bit.
+    pub(crate) const MOVED: u32 = IMAGE;
     /// A form that was sent to a page.
     pub(crate) const POST: u32 = 1 << 25;
     /// A form that was sent to where passwords go.
@@ -159,6 +164,18 @@ impl Record {
         let named = self.flags & (flag::PAGE | flag::REFERRER_LOGGED | flag::REFERRER_EMPTY)
             == flag::PAGE | flag::REFERRER_LOGGED;
         named.then_some(u32::from(self.referrer_host))
+    }
+
+    /// The page or form that was answered with a redirect, as [`Record::from`] would name it; 0 for none. Whoever sends a form from its own
+    /// page has been there, and names it rightly afterwards.
+    pub(super) fn moved(&self) -> u16 {
+        let page = self.page as u16;
+        let is_moved = self.has(flag::PAGE | flag::POST) && self.has(flag::MOVED);
+        if is_moved && self.from != page {
+            page
+        } else {
+            0
+        }
     }
 
     /// A page request of which nothing else is known.

@@ -14,17 +14,27 @@ pub(super) struct Trail {
     pub(super) opener: u16,
     /// Pages opened from there so far.
     pub(super) opened: u8,
-    /// The page before it was of the same folder.
-    pub(super) is_later: bool,
-    /// Parts of it that came: any, and pictures.
-    pub(super) has_parts: bool,
-    pub(super) has_images: bool,
+    /// [`Trail::LATER`] and the like.
+    pub(super) bits: u8,
+    /// The last page or form that was answered with a redirect, if nothing came after it: lower half of its hash.
+    pub(super) moved: u16,
 }
 
 /// Pages opened from one that count as followed links. Whoever names the same page for hundreds has not been there each time.
 const OPENED_MAX: u8 = 6;
 
 impl Trail {
+    /// The page before it was of the same folder.
+    pub(super) const LATER: u8 = 1;
+    /// Parts of it came.
+    pub(super) const PARTS: u8 = 2;
+    /// Pictures of it came.
+    pub(super) const IMAGES: u8 = 4;
+
+    pub(super) fn has(&self, bit: u8) -> bool {
+        self.bits & bit != 0
+    }
+
     /// True where the record names this page, or the one from which this was opened.
     pub(super) fn leads_to(&self, record: &Record) -> bool {
         let from = record.from;

@@ -14,10 +14,11 @@ const CHEAP: [&str; 4] = [
 /// What the cheap signs are worth together at most.
 const CHEAP_MAX: f64 = -10.0;
 /// What only a program does. A program that does it can just as well load a style sheet, so that cheap signs do not excuse it.
-const ACTS: [&str; 10] = [
+const ACTS: [&str; 11] = [
     "agents_of_one_page",
     "borrowed_referrer",
     "clockwork_visits",
+    "declared_robot",
     "forged_referrer",
     "hammered_login",
     "high_page_rate",
