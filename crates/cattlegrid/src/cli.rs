@@ -168,7 +168,7 @@ pub(crate) enum KbCommand {
     Import(ImportArgs),
     /// Read everything and say whether it is sound
     Check,
-    /// Put the last sound copy in the place of a damaged base, which is kept
+    /// Put the backup in the place of a damaged or missing base; what was there is kept
     Restore,
 }
 

@@ -9,6 +9,7 @@ use std::process::Output;
 use crate::harness::Gate;
 use crate::harness::Origin;
 use crate::harness::get;
+use crate::harness::get_from;
 use crate::harness::say;
 use crate::harness::wait_for;
 
@@ -154,4 +155,43 @@ fn nothing_of_the_owners_listener_is_public() {
     }
     assert_eq!(get(gate.admin, "/", &[]).status, 404);
     assert_eq!(get(gate.admin, "/healthz", &[]).text(), "ok\n");
+}
+
+fn kb(gate: &Gate, arguments: &[&str]) {
+    let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+        .arg("kb")
+        .args(arguments)
+        .arg("--kb")
+        .arg(gate.path("state/kb.sqlite"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// H198. A base that vanishes under a running gate lifts no ban, with or without its backup; restored, it is in force at once.
+#[test]
+fn h198_a_base_that_vanishes_lifts_no_ban_and_is_told() {
+    const BANNED: &str = "127.0.0.66";
+    let origin = Origin::start();
+    let gate = Gate::start(&origin);
+    let status = || get_from(BANNED, gate.address, "/page", &[]).status;
+    let failed = || gate.metric("cattlegrid_base_failed");
+    // The honest case: no base yet is no fault.
+    assert_eq!((status(), failed()), (200, Some(0.0)));
+    kb(&gate, &["deny", BANNED, "--yes"]);
+    wait_for("the ban is in force", || status() == 403);
+    for end in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(gate.path(&format!("state/kb.sqlite{end}")));
+    }
+    wait_for("the alarm is raised", || failed() == Some(1.0));
+    assert_eq!(status(), 403);
+    let said = gate.stderr();
+    assert!(said.contains("what was known stays in force"), "{said}");
+    assert!(said.contains("kb.sqlite is missing"), "{said}");
+    kb(&gate, &["restore"]);
+    wait_for("the alarm is over", || failed() == Some(0.0));
+    assert_eq!(status(), 403);
+    fs::rename(gate.path("state"), gate.path("moved")).unwrap();
+    wait_for("the alarm is raised again", || failed() == Some(1.0));
+    assert_eq!(status(), 403);
 }
