@@ -260,6 +260,9 @@ pub(crate) enum ListsCommand {
     },
     /// Show the operators, what their robots come for, and how many networks are known of each
     Show {
+        /// Accept a list that has more than three times or less than half the size of the one before
+        #[arg(long)]
+        force: bool,
         /// Folder with the lists
         #[arg(long, value_name = "FOLDER", env = "CATTLEGRID_LISTS")]
         lists: Option<PathBuf>,

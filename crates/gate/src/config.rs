@@ -383,6 +383,17 @@ impl Setup {
         self.trust.client(peer, headers)
     }
 
+    /// Addresses of this machine, as far as listeners name them.
+    pub fn own_addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        let listeners = self.listen.iter();
+        let named = listeners.filter_map(|listen| match &listen.address {
+            Address::Tcp(address) => Some(address.ip()),
+            _ => None,
+        });
+        let all = named.chain(self.admin.map(|admin| admin.ip()));
+        all.filter(|address| !address.is_unspecified())
+    }
+
     /// The site with a name.
     pub fn site(&self, host: &str) -> Option<usize> {
         let named = |name: &str| {
