@@ -298,3 +298,37 @@ fn h203_lists_that_no_operator_publishes_are_refused() {
     assert!(said.contains("google.networks is refused"), "{said}");
     assert!(said.contains("documentation"), "{said}");
 }
+
+/// H203. A list that holds the gate's own address is refused when the gate starts.
+#[test]
+fn h203_a_list_with_the_gates_own_address_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let lists = folder.path().join("cattlegrid/lists");
+    std::fs::create_dir_all(&lists).unwrap();
+    let started = |list: &str| {
+        let list = format!("# date 2030-01-01\n{list}\n");
+        std::fs::write(lists.join("google.networks"), list).unwrap();
+        let state = folder.path().join("state");
+        let settings = format!(
+            "[gate]\nstate = \"{}\"\n[[gate.listen]]\naddress = \"192.0.2.10:8080\"\n[[gate.site]]\nhosts = [\"*\"]\nupstream = \"http://127.0.0.1:9\"\n",
+            state.display()
+        );
+        let settings = write(folder.path(), "gate.toml", settings.as_bytes());
+        let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+            .args(["gate", "--config", &settings])
+            .env("XDG_DATA_HOME", folder.path())
+            .env("CATTLEGRID_DOCUMENTATION_NETWORKS", "allow")
+            .output()
+            .unwrap();
+        stderr(&output)
+    };
+    let said = started("192.0.2.0/28");
+    let expected = "holds 192.0.2.10, on which this gate listens";
+    assert!(said.contains(expected), "{said}");
+    // The honest case goes on to the socket, which this machine does not have.
+    let said = started("192.0.2.16/28");
+    assert!(
+        said.contains("192.0.2.10:8080") && !said.contains(expected),
+        "{said}"
+    );
+}
