@@ -99,6 +99,9 @@ pub(crate) struct PublishArgs {
     /// The model in use, which is replaced
     #[arg(long, value_name = "FILE")]
     pub(crate) to: PathBuf,
+    /// Accept a model that accuses more people than the one in use
+    #[arg(long)]
+    pub(crate) accuse_more: bool,
     #[command(flatten)]
     pub(crate) log: LogArgs,
     #[command(flatten)]
@@ -257,12 +260,12 @@ pub(crate) enum ListsCommand {
         /// Folder to keep the lists in
         #[arg(long, value_name = "FOLDER", env = "CATTLEGRID_LISTS")]
         lists: Option<PathBuf>,
-    },
-    /// Show the operators, what their robots come for, and how many networks are known of each
-    Show {
         /// Accept a list that has more than three times or less than half the size of the one before
         #[arg(long)]
         force: bool,
+    },
+    /// Show the operators, what their robots come for, and how many networks are known of each
+    Show {
         /// Folder with the lists
         #[arg(long, value_name = "FOLDER", env = "CATTLEGRID_LISTS")]
         lists: Option<PathBuf>,
