@@ -195,3 +195,45 @@ fn h198_a_base_that_vanishes_lifts_no_ban_and_is_told() {
     wait_for("the alarm is raised again", || failed() == Some(1.0));
     assert_eq!(status(), 403);
 }
+
+/// H207. A listener that waits for a PROXY header of trusted proxies where there are none would close every connection.
+#[test]
+fn h207_a_proxy_header_of_nobody_is_refused_before_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gate.toml");
+    let settings = |trusted: &str, address: &str| {
+        format!(
+            "[gate]\nstate = \"{}\"\n{trusted}\n[[gate.listen]]\naddress = \"{address}\"\nproxy_protocol = true\n[[gate.site]]\nhosts = [\"*\"]\nupstream = \"http://127.0.0.1:9\"\n",
+            folder.path().join("state").display()
+        )
+    };
+    let socket = format!("unix:{}", folder.path().join("socket").display());
+    for (trusted, address) in [
+        ("", "127.0.0.1:1"),
+        ("trusted_proxies = []", "127.0.0.1:1"),
+        ("trusted_proxies = [\"unix\"]", "127.0.0.1:1"),
+        ("trusted_proxies = [\"192.0.2.1\"]", &socket),
+    ] {
+        fs::write(&file, settings(trusted, address)).unwrap();
+        let output = check(&file);
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{trusted} {address}: {said}");
+        assert!(said.contains("proxy_protocol = true needs"), "{said}");
+        let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+            .args(["gate", "--config"])
+            .arg(&file)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("proxy_protocol = true needs"), "{said}");
+    }
+    for (trusted, address) in [
+        ("trusted_proxies = [\"192.0.2.1\"]", "127.0.0.1:1"),
+        ("trusted_proxies = [\"unix\"]", &socket),
+        ("trust_everybody = true", "127.0.0.1:1"),
+    ] {
+        fs::write(&file, settings(trusted, address)).unwrap();
+        let output = check(&file);
+        assert!(output.status.success(), "{trusted}: {output:?}");
+    }
+}
