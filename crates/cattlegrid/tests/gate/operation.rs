@@ -237,3 +237,31 @@ fn h207_a_proxy_header_of_nobody_is_refused_before_the_start() {
         assert!(output.status.success(), "{trusted}: {output:?}");
     }
 }
+
+/// H207. What ends a line or turns text round for other programs stands in the log as an escape, and reads back as it was sent.
+#[test]
+fn h207_characters_that_act_on_readers_are_escaped_in_the_log() {
+    let origin = Origin::start();
+    let gate = Gate::start(&origin);
+    let agent = "a\u{85}b\u{2028}c\u{2029}d\u{202e}e\u{2066}f\u{9b}g\u{feff}h\u{e0041}i é 漢 🐄";
+    get(gate.address, "/marks", &[("User-Agent", agent)]);
+    wait_for("it is in the log", || {
+        gate.log().iter().any(|line| line["target"] == "/marks")
+    });
+    let text = fs::read_to_string(gate.path("state/access.log")).unwrap();
+    let raw: Vec<char> = text
+        .chars()
+        .filter(|char| {
+            char.is_control() && *char != '\n'
+                || "\u{2028}\u{2029}\u{202e}\u{2066}\u{feff}\u{e0041}".contains(*char)
+        })
+        .collect();
+    assert!(raw.is_empty(), "{raw:?}");
+    let lines = gate.log();
+    let line = lines
+        .iter()
+        .find(|line| line["target"] == "/marks")
+        .unwrap();
+    assert_eq!(line["agent"], agent);
+    assert!(text.contains("é 漢 🐄"), "{text}");
+}
