@@ -10,6 +10,7 @@ use rusqlite::backup::Backup;
 use rusqlite::backup::StepResult;
 
 use super::Base;
+use super::CHANGES_DAYS;
 use super::open::beside;
 use super::open::io_fault;
 use super::open::move_into_place;
@@ -36,8 +37,8 @@ impl Base {
         Ok(aside)
     }
 
-    /// Whether a backup can be read and its last changes are not among the changes of this base. (Changes of the last 90 days are kept;
-    /// of older ones only the numbers, which are never used again.)
+    /// Whether the last changes of a backup are not among the changes of this base, or cannot be read: another version may be able to.
+    /// Changes older than 90 days are forgotten; then their numbers, which are never used again, must do.
     fn is_foreign(&self, place: &Path) -> Result<bool, Fault> {
         if !place.exists() {
             return Ok(false);
@@ -48,9 +49,8 @@ impl Base {
             let next = next.map_err(|error| saved.fault(&error))?;
             Ok((next, saved.changes(1)?.pop()))
         });
-        // A backup that cannot be read is of no use to anybody.
         let Ok((saved_next, last)) = saved else {
-            return Ok(false);
+            return Ok(true);
         };
         let fault = |error: rusqlite::Error| self.fault(&error);
         if rows::next_batch(&self.connection).map_err(fault)? < saved_next {
@@ -59,11 +59,11 @@ impl Base {
         let Some(last) = last else {
             return Ok(false);
         };
-        let known = rows::of_batch(&self.connection, last.batch).map_err(fault)?;
-        let is_same = known
-            .first()
-            .is_none_or(|known| (known.time, &known.by) == (last.time, &last.by));
-        Ok(!is_same)
+        if rows::knows(&self.connection, &last).map_err(fault)? {
+            return Ok(false);
+        }
+        let newest = self.changes(1)?.pop().map_or(0, |newest| newest.time);
+        Ok(newest.saturating_sub(last.time) <= CHANGES_DAYS * 86_400)
     }
 
     /// Puts the backup in the place of a base. What was there is kept under another name, which is given back.

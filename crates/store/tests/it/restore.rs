@@ -204,6 +204,16 @@ fn h198_a_backup_of_another_base_is_set_aside() {
     assert_eq!(names(".backup"), before);
     let saved = Base::open(&backup(&path)).unwrap();
     assert_eq!(saved.entries().unwrap().len(), ENTRIES - 29);
+    // Another base with a longer past than the backup's is another base.
+    let other = folder.path().join("longer");
+    let mut longer = Base::open_or_create(&other).unwrap();
+    longer.apply(&entries(300), "another", later).unwrap();
+    base.copy_to(&folder.path().join("longer.backup")).unwrap();
+    assert!(longer.keep_copy().unwrap().is_some());
+    // One that cannot be read may be of another version.
+    fs::write(backup(&path), b"SQLite format 9").unwrap();
+    let aside = base.keep_copy().unwrap().unwrap();
+    assert_eq!(fs::read(aside).unwrap(), b"SQLite format 9");
 }
 
 /// The honest case: what was there is kept whole, also what lay in its log, and whoever reads meanwhile goes on.
