@@ -99,6 +99,9 @@ pub(crate) struct PublishArgs {
     /// The model in use, which is replaced
     #[arg(long, value_name = "FILE")]
     pub(crate) to: PathBuf,
+    /// Accept a model that accuses more people than the one in use
+    #[arg(long)]
+    pub(crate) accuse_more: bool,
     #[command(flatten)]
     pub(crate) log: LogArgs,
     #[command(flatten)]
@@ -168,7 +171,7 @@ pub(crate) enum KbCommand {
     Import(ImportArgs),
     /// Read everything and say whether it is sound
     Check,
-    /// Put the last sound copy in the place of a damaged base, which is kept
+    /// Put the backup in the place of a damaged or missing base; what was there is kept
     Restore,
 }
 
@@ -257,6 +260,9 @@ pub(crate) enum ListsCommand {
         /// Folder to keep the lists in
         #[arg(long, value_name = "FOLDER", env = "CATTLEGRID_LISTS")]
         lists: Option<PathBuf>,
+        /// Accept a list that has more than three times or less than half the size of the one before
+        #[arg(long)]
+        force: bool,
     },
     /// Show the operators, what their robots come for, and how many networks are known of each
     Show {

@@ -124,6 +124,7 @@ fn learner(loaded: Loaded) -> anyhow::Result<Learner> {
     let since = kb::now().saturating_sub(2 * settings.window_seconds);
     settings.reading.span = since..u32::MAX;
     let knowledge = lists::knowledge(lists::default_folder().as_deref())?;
+    lists::refuse_own(&knowledge, setup.own_addresses())?;
     let protected = kb::protected(&setup.trusted_proxies)?;
     let analysis = Analysis::new(settings, knowledge)
         .map_err(anyhow::Error::msg)

@@ -75,9 +75,22 @@ fn subject(text: &str) -> anyhow::Result<Subject> {
 fn change(base: &mut Base, changes: &[Change], by: &str) -> anyhow::Result<Applied> {
     let applied = base.apply(changes, by, now())?;
     if applied.batch > 0 {
-        base.keep_copy()?;
+        keep_copy(base)?;
     }
     Ok(applied)
+}
+
+/// Keeps a backup, and says where one of another base went.
+fn keep_copy(base: &Base) -> anyhow::Result<()> {
+    if let Some(aside) = base.keep_copy()? {
+        writeln!(
+            io::stderr(),
+            "cattlegrid: the backup beside {} is not of this base; it is kept as {}",
+            base.path().display(),
+            aside.display()
+        )?;
+    }
+    Ok(())
 }
 
 fn say(path: &Path, action: Action, what: &SayArgs) -> anyhow::Result<()> {
@@ -173,7 +186,7 @@ fn forget(path: &Path, text: &str) -> anyhow::Result<()> {
 fn undo(path: &Path, batch: i64) -> anyhow::Result<()> {
     let mut base = Base::open(path)?;
     let applied = base.undo(batch, &format!("kb undo {batch}"), now())?;
-    base.keep_copy()?;
+    keep_copy(&base)?;
     writeln!(
         io::stdout().lock(),
         "undone: {} entries are back or as they were, {} are gone; 'cattlegrid kb undo {}' does it again",
@@ -197,13 +210,16 @@ fn check(path: &Path) -> anyhow::Result<()> {
 }
 
 fn restore(path: &Path) -> anyhow::Result<()> {
-    let (base, kept) = Base::restore(path).context("there is no sound copy to bring back")?;
+    let (base, kept) = Base::restore(path).context("the backup cannot be restored")?;
+    let kept = kept.map_or_else(
+        || "there was no base in its place".to_owned(),
+        |kept| format!("what was there is kept as {}", kept.display()),
+    );
     writeln!(
         io::stdout().lock(),
-        "{} is the last sound copy again, with {} entries; what was there is kept as {}",
+        "{} is restored from its backup, with {} entries; {kept}",
         path.display(),
-        base.entries()?.len(),
-        kept.display()
+        base.entries()?.len()
     )?;
     Ok(())
 }

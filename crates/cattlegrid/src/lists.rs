@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::io::Write;
+use std::net::IpAddr;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,7 +12,10 @@ use std::time::Duration;
 use anyhow::Context;
 use cattlegrid_core::knowledge::Knowledge;
 use cattlegrid_core::knowledge::Operator;
+use cattlegrid_core::knowledge::covered;
+use cattlegrid_core::networks::Documentation;
 use cattlegrid_core::networks::network;
+use ipnet::IpNet;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -32,6 +36,27 @@ const OPERATORS: [(&str, &str); 36] = operators!("ahrefs" "amazon" "anthropic" "
 
 /// Bytes of a list that are read.
 const LIST_BYTES_MAX: u64 = 16 << 20;
+
+/// A new list may be this many times as large as the one before, or have lost all but one part in so many.
+const GROWTH_MAX: u64 = 3;
+const LOSS_MAX: u64 = 2;
+
+/// How far a new list may be from the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Not far: lists grow and shrink slowly, and a large step is an error or an attack.
+    Checked,
+    /// As far as the owner says.
+    Forced,
+}
+
+/// Tests have only networks for documentation.
+fn documentation() -> Documentation {
+    match std::env::var_os("CATTLEGRID_DOCUMENTATION_NETWORKS") {
+        Some(value) if value == "allow" => Documentation::Allowed,
+        _ => Documentation::Refused,
+    }
+}
 
 /// Everything known: what is part of the program, and the published lists in the folder.
 pub(crate) fn knowledge(folder: Option<&Path>) -> anyhow::Result<Knowledge> {
@@ -75,7 +100,7 @@ fn load(operator: &mut Operator, folder: &Path) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("the list {} cannot be read", path.display()))?;
     operator
-        .set_published(&text)
+        .set_published(&text, documentation())
         .map_err(anyhow::Error::msg)
         .with_context(|| {
             format!(
@@ -135,7 +160,11 @@ pub(crate) fn show(folder: Option<PathBuf>) -> anyhow::Result<ExitCode> {
 }
 
 /// `lists update`: what fails leaves the list as it was.
-pub(crate) fn update(from: &[String], folder: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+pub(crate) fn update(
+    from: &[String],
+    folder: Option<PathBuf>,
+    change: Change,
+) -> anyhow::Result<ExitCode> {
     let folder = folder
         .or_else(default_folder)
         .context("there is no folder for lists; name one with --lists")?;
@@ -164,7 +193,7 @@ pub(crate) fn update(from: &[String], folder: Option<PathBuf>) -> anyhow::Result
     }
     let mut failed = false;
     for (key, places) in wanted {
-        match update_one(key, &places, &folder) {
+        match update_one(key, &places, &folder, change) {
             Ok(count) => writeln!(io::stdout(), "{key}: {count} networks")?,
             Err(error) => {
                 failed = true;
@@ -175,7 +204,7 @@ pub(crate) fn update(from: &[String], folder: Option<PathBuf>) -> anyhow::Result
     Ok(ExitCode::from(if failed { 2 } else { 0 }))
 }
 
-fn update_one(key: &str, places: &[&str], folder: &Path) -> anyhow::Result<usize> {
+fn update_one(key: &str, places: &[&str], folder: &Path, change: Change) -> anyhow::Result<usize> {
     let mut found = Vec::new();
     let mut day = jiff::Timestamp::now().to_zoned(TimeZone::UTC).date();
     for place in places {
@@ -195,21 +224,66 @@ fn update_one(key: &str, places: &[&str], folder: &Path) -> anyhow::Result<usize
         .into_iter()
         .find(|operator| operator.key == key)
         .context("there is no such operator")?;
-    operator.set_published(&text).map_err(anyhow::Error::msg)?;
+    operator
+        .set_published(&text, documentation())
+        .map_err(anyhow::Error::msg)?;
     let path = list_path(folder, key);
-    let before = std::fs::read_to_string(&path).map_or(0, |text| networks_of(&text));
-    anyhow::ensure!(
-        found.len() * 4 >= before,
-        "the new list has {} networks, the one before {before}; if that is right, remove {} and try again",
-        found.len(),
-        path.display()
-    );
+    if change == Change::Checked
+        && let Ok(before) = std::fs::read_to_string(&path)
+    {
+        let (before, after) = (sizes(&networks_of(&before)), sizes(&networks_of(&text)));
+        for (before, after) in before.into_iter().zip(after) {
+            check_step(before, after)?;
+        }
+    }
     write_whole(&path, |file| file.write_all(text.as_bytes()))?;
     Ok(found.len())
 }
 
-fn networks_of(text: &str) -> usize {
-    text.lines().filter(|line| !line.starts_with('#')).count()
+/// How large a list is, by each measure that an enemy could blow up.
+fn sizes(networks: &[IpNet]) -> [(&'static str, u64); 3] {
+    let covered = covered(networks.iter().copied());
+    [
+        ("networks", networks.len() as u64),
+        ("IPv4 addresses", covered.v4),
+        ("IPv6 networks of /64", covered.v6),
+    ]
+}
+
+/// Refuses a list that has grown or shrunk too far at once. What was not there before has not grown.
+fn check_step((what, before): (&str, u64), (_, after): (&str, u64)) -> anyhow::Result<()> {
+    let has_grown = before > 0 && after > before.saturating_mul(GROWTH_MAX);
+    anyhow::ensure!(
+        !has_grown && after >= before.div_ceil(LOSS_MAX),
+        "the new list has {after} {what}, the one before {before}: at most {GROWTH_MAX} times as many and at least half are accepted at once; if the new list is right, add --force"
+    );
+    Ok(())
+}
+
+fn networks_of(text: &str) -> Vec<IpNet> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| network(line).ok()).collect()
+}
+
+/// Refuses published lists with an address of this machine: whoever is let through as a search engine's robot would be ourselves.
+pub(crate) fn refuse_own(
+    knowledge: &Knowledge,
+    own: impl Iterator<Item = IpAddr>,
+) -> anyhow::Result<()> {
+    for address in own {
+        let lists = knowledge.operators.iter();
+        let mut lists = lists.filter(|operator| operator.published().is_some());
+        let holds =
+            |operator: &&Operator| operator.list().any(|network| network.contains(&address));
+        if let Some(operator) = lists.find(holds) {
+            anyhow::bail!(
+                "the published list of {} holds {address}, on which this gate listens; remove {}.networks, or make it anew with 'cattlegrid lists update'",
+                operator.name,
+                operator.key
+            );
+        }
+    }
+    Ok(())
 }
 
 fn fetch(place: &str) -> anyhow::Result<String> {

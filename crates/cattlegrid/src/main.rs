@@ -64,7 +64,13 @@ fn main() -> ExitCode {
         cli::Command::Check { config } => gate::check(&config),
         cli::Command::RotateKeys { config, leaked } => gate::rotate_keys(&config, leaked),
         cli::Command::Lists { command } => match command {
-            cli::ListsCommand::Update { from, lists } => lists::update(&from, lists),
+            cli::ListsCommand::Update { from, lists, force } => {
+                let change = match force {
+                    true => lists::Change::Forced,
+                    false => lists::Change::Checked,
+                };
+                lists::update(&from, lists, change)
+            }
             cli::ListsCommand::Show { lists } => lists::show(lists),
         },
         cli::Command::Config {

@@ -70,6 +70,7 @@ pub(crate) fn publish(arguments: &PublishArgs) -> anyhow::Result<ExitCode> {
     let PublishArgs {
         new: candidate,
         to,
+        accuse_more,
         log,
         truth,
     } = arguments;
@@ -77,20 +78,30 @@ pub(crate) fn publish(arguments: &PublishArgs) -> anyhow::Result<ExitCode> {
     // Without a file of its own the program uses the one that is built in: that is what must be beaten.
     let current = load(to.exists().then_some(to.as_path()))?;
     let examples = collect(log, truth.truth(), truth.day_requests)?;
-    let tested = score(&test(&current, &examples)).zip(score(&test(&new, &examples)));
-    let (before, after) = tested.context(
+    let (old, new) = (test(&current, &examples), test(&new, &examples));
+    let (before, after) = score(&old).zip(score(&new)).context(
         "people and crawlers are both needed to test on, with a shape: more than two days of log, and enough requests on a day",
     )?;
     let mut page = io::stdout().lock();
     writeln!(
         page,
-        "right answers on {}: {after:.2} % by the new model, {before:.2} % by the one in use",
-        examples.origin.join("; ")
+        "right answers on {}: {after:.2} % by the new model, {before:.2} % by the one in use\npeople accused, of {}: {} by the new model, {} by the one in use",
+        examples.origin.join("; "),
+        new.false_positives + new.true_negatives,
+        new.false_positives,
+        old.false_positives
     )?;
-    if after < before {
+    let objection = if new.false_positives > old.false_positives && !accuse_more {
+        Some("accuses more people (--accuse-more accepts that)")
+    } else if after <= before {
+        Some("is no better")
+    } else {
+        None
+    };
+    if let Some(objection) = objection {
         writeln!(
             page,
-            "the new model is worse and was not put in place; {} is as it was",
+            "the new model {objection} and was not put in place; {} is as it was",
             to.display()
         )?;
         return Ok(ExitCode::FAILURE);

@@ -13,9 +13,84 @@ use crate::request::SourceKind;
 
 /// Limits on a list of networks: far above any real one.
 const NETWORKS_MAX: usize = 100_000;
-/// Nobody has larger networks than these.
-const PREFIX_V4_MIN: u8 = 8;
-const PREFIX_V6_MIN: u8 = 20;
+
+/// The largest networks that a list may hold, as prefix lengths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Largest {
+    /// Of IPv4.
+    pub v4: u8,
+    /// Of IPv6.
+    pub v6: u8,
+}
+
+impl Largest {
+    /// Facts that are part of the program: some operators have a whole /8.
+    pub const OF_FACTS: Largest = Largest { v4: 8, v6: 20 };
+    /// Lists that operators publish: robots come from far smaller networks.
+    pub const OF_PUBLISHED: Largest = Largest { v4: 12, v6: 28 };
+}
+
+/// What to do with networks for documentation: no robot has an address there, except in tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Documentation {
+    /// As all other networks of a special purpose.
+    Refused,
+    /// For tests.
+    Allowed,
+}
+
+const DOCUMENTATION: [(&str, &str); 5] = [
+    ("192.0.2.0/24", "documentation"),
+    ("198.51.100.0/24", "documentation"),
+    ("203.0.113.0/24", "documentation"),
+    ("2001:db8::/32", "documentation"),
+    ("3fff::/20", "documentation"),
+];
+
+/// Networks that no client on the internet has: IANA's registries of special-purpose addresses (RFC 6890 and its updates), multicast,
+/// and all of IPv6 that is not assigned for global use.
+const SPECIAL: [(&str, &str); 25] = [
+    ("0.0.0.0/8", "this network"),
+    ("10.0.0.0/8", "private use"),
+    ("100.64.0.0/10", "shared address space of providers"),
+    ("127.0.0.0/8", "loopback"),
+    ("169.254.0.0/16", "link-local"),
+    ("172.16.0.0/12", "private use"),
+    ("192.0.0.0/24", "protocol assignments"),
+    ("192.31.196.0/24", "AS112"),
+    ("192.52.193.0/24", "AMT"),
+    ("192.88.99.0/24", "6to4 relays"),
+    ("192.168.0.0/16", "private use"),
+    ("192.175.48.0/24", "AS112"),
+    ("198.18.0.0/15", "benchmarking"),
+    ("224.0.0.0/4", "multicast"),
+    ("240.0.0.0/4", "reserved"),
+    ("2001::/23", "protocol assignments"),
+    ("2002::/16", "6to4"),
+    ("2620:4f:8000::/48", "AS112"),
+    ("::/3", "no global address"),
+    ("4000::/2", "no global address"),
+    ("8000::/2", "no global address"),
+    ("c000::/3", "no global address"),
+    ("e000::/4", "no global address"),
+    ("f000::/5", "no global address"),
+    ("f800::/5", "private use, link-local or multicast"),
+];
+
+/// The special purpose of a network that touches any: no operator's robot comes from there.
+pub fn special_purpose(network: IpNet, documentation: Documentation) -> Option<&'static str> {
+    let documentation = match documentation {
+        Documentation::Refused => &DOCUMENTATION[..],
+        Documentation::Allowed => &[],
+    };
+    let touches = |text: &str| {
+        text.parse::<IpNet>()
+            .is_ok_and(|special| special.contains(&network) || network.contains(&special))
+    };
+    let mut all = documentation.iter().chain(&SPECIAL);
+    all.find(|(text, _)| touches(text)).map(|(_, what)| *what)
+}
+
 /// A network, or an address as the network of itself.
 pub fn network(text: &str) -> Result<IpNet, String> {
     let text = text.trim();
@@ -29,17 +104,20 @@ pub fn network(text: &str) -> Result<IpNet, String> {
 }
 
 /// Networks of a list, each checked as if an enemy had written it.
-pub fn networks<'a>(lines: impl Iterator<Item = &'a str>) -> Result<JointPrefixSet<IpNet>, String> {
+pub fn networks<'a>(
+    lines: impl Iterator<Item = &'a str>,
+    largest: Largest,
+) -> Result<JointPrefixSet<IpNet>, String> {
     let mut networks = JointPrefixSet::new();
     for (number, line) in lines.enumerate() {
         let network = network(line).map_err(|error| format!("network {}: {error}", number + 1))?;
         let min = match network {
-            IpNet::V4(_) => PREFIX_V4_MIN,
-            IpNet::V6(_) => PREFIX_V6_MIN,
+            IpNet::V4(_) => largest.v4,
+            IpNet::V6(_) => largest.v6,
         };
         if network.prefix_len() < min {
             return Err(format!(
-                "network {}: {network} is larger than any operator's",
+                "network {}: {network} is larger than any operator's (at most /{min})",
                 number + 1
             ));
         }
@@ -78,5 +156,51 @@ pub fn source_of(network: IpNet) -> Option<Source> {
             value: (u128::from(network.network()) >> 64) as u64,
         }),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn special_purposes_are_known_by_any_part_of_them() {
+        let of = |text: &str| special_purpose(network(text).unwrap(), Documentation::Refused);
+        for text in [
+            "127.0.0.1",
+            "10.1.0.0/16",
+            "100.64.0.0/12",
+            "169.254.9.9",
+            "224.0.0.0/12",
+            "255.255.255.255",
+            "192.0.0.0/12",
+            "203.0.113.7",
+            "::1",
+            "::ffff:192.0.2.0/120",
+            "64:ff9b::/96",
+            "2001:db8::/48",
+            "2001::/32",
+            "2002:c000:200::/48",
+            "3fff::/28",
+            "fc00::/48",
+            "fe80::/64",
+            "ff02::/64",
+        ] {
+            assert!(of(text).is_some(), "{text}");
+        }
+        // Search engines' robots come from such networks.
+        for text in [
+            "66.249.64.0/27",
+            "40.77.167.0/24",
+            "2001:4860:4801::/48",
+            "2a03:2880::/32",
+        ] {
+            assert_eq!(of(text), None, "{text}");
+        }
+        let shown = network("192.0.2.0/24").unwrap();
+        assert_eq!(special_purpose(shown, Documentation::Allowed), None);
+        for (text, _) in DOCUMENTATION.iter().chain(&SPECIAL) {
+            assert_eq!(text.parse::<IpNet>().unwrap().trunc().to_string(), *text);
+        }
     }
 }

@@ -32,7 +32,7 @@ fn push(char: char, out: &mut String) {
 }
 
 /// Characters that change how others are shown: direction marks, joiners, line separators, tags, the byte order mark.
-fn is_invisible(char: char) -> bool {
+pub fn is_invisible(char: char) -> bool {
     matches!(char, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 

@@ -29,12 +29,12 @@ fn stamp(path: &Path) -> Stamp {
     })
 }
 
-/// Reads what is known.
+/// Reads what is known. A base that is missing is an empty one only while nothing is known.
 pub(crate) fn read(path: &Path, gate: &Gate) -> Result<Standing, Fault> {
     let live = gate.live.load();
     match Base::open(path) {
         Ok(base) => base.standing(gate.clock.now(), |text| live.lens.agent(text)),
-        Err(Fault::Missing(_)) => Ok(Standing::default()),
+        Err(Fault::Missing(_)) if gate.standing.load().is_empty() => Ok(Standing::default()),
         Err(fault) => Err(fault),
     }
 }
@@ -42,6 +42,7 @@ pub(crate) fn read(path: &Path, gate: &Gate) -> Result<Standing, Fault> {
 /// Publishes what the base says whenever it has changed.
 pub(crate) fn watch(path: &Path, gate: &Gate) {
     let mut known: Option<Stamp> = None;
+    let mut is_told = false;
     while !gate.is_ending.load(Ordering::Relaxed) {
         thread::sleep(LOOK);
         let now = stamp(path);
@@ -55,15 +56,18 @@ pub(crate) fn watch(path: &Path, gate: &Gate) {
                     .set(i64::try_from(standing.len()).unwrap_or(i64::MAX));
                 gate.metrics.base_failed.set(0);
                 gate.standing.store(Arc::new(standing));
-                known = Some(now);
+                if is_told {
+                    tracing::info!("the knowledge base can be read again");
+                }
+                (known, is_told) = (Some(now), false);
             }
             Err(fault) => {
                 // What was known stays in force: no failure empties a list.
                 gate.metrics.base_failed.set(1);
-                if known.is_some() {
+                if !is_told {
                     tracing::error!(%fault, "the knowledge base cannot be read; what was known stays in force");
                 }
-                known = None;
+                (known, is_told) = (None, true);
             }
         }
     }

@@ -383,6 +383,17 @@ impl Setup {
         self.trust.client(peer, headers)
     }
 
+    /// Addresses of this machine, as far as listeners name them.
+    pub fn own_addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        let listeners = self.listen.iter();
+        let named = listeners.filter_map(|listen| match &listen.address {
+            Address::Tcp(address) => Some(address.ip()),
+            _ => None,
+        });
+        let all = named.chain(self.admin.map(|admin| admin.ip()));
+        all.filter(|address| !address.is_unspecified())
+    }
+
     /// The site with a name.
     pub fn site(&self, host: &str) -> Option<usize> {
         let named = |name: &str| {
@@ -394,21 +405,44 @@ impl Setup {
     }
 }
 
+/// A PROXY header is taken from trusted proxies alone: without one, a listener that waits for it would drop every connection.
+fn check_proxy_headers(listen: &[Listen], trust: &Trust, at: usize, errors: &mut Errors<'_>) {
+    for listen in listen.iter().filter(|listen| listen.proxy_protocol) {
+        let (is_trusted, example) = match listen.address {
+            Address::Unix(_) => (trust.trusts(Peer::Unix), "unix"),
+            _ => (trust.has_proxies(), "192.0.2.1"),
+        };
+        if !is_trusted {
+            errors.at(
+                at,
+                format!(
+                    "{}: proxy_protocol = true needs the load balancer in trusted_proxies, like [\"{example}\"]: a PROXY header of anybody else is refused, and every connection would be closed",
+                    listen.address
+                ),
+            );
+        }
+    }
+}
+
 fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
     let waits = checked_waits(&options.timeouts, errors);
     let challenge = options.challenge.get_ref().clone();
     check_numbers(&options, errors);
     let listen = places::listeners(&options, start, errors);
     let needs_trust = listen.iter().any(|listen| listen.role != Role::Proxy);
+    let span = options.trusted_proxies.span().start;
+    let at = if span == 0 { start } else { span };
     let trust = match Trust::new(
         options.trusted_proxies.get_ref(),
         options.trust_everybody,
         needs_trust,
     ) {
-        Ok(trust) => trust,
+        Ok(trust) => {
+            check_proxy_headers(&listen, &trust, at, errors);
+            trust
+        }
         Err(error) => {
-            let span = options.trusted_proxies.span().start;
-            errors.at(if span == 0 { start } else { span }, error);
+            errors.at(at, error);
             Trust::default()
         }
     };

@@ -214,7 +214,11 @@ impl Learning {
 
     fn update(&self, report: &cattlegrid_core::Report, limits: &Limits) -> Result<(), Fault> {
         let now = self.gate.clock.now();
-        let mut base = Base::open_or_create(&self.base)?;
+        // A base that vanished while its entries are in force is not begun anew: that would lift every ban.
+        let mut base = match self.gate.standing.load().is_empty() {
+            true => Base::open_or_create(&self.base)?,
+            false => Base::open(&self.base)?,
+        };
         let updater = Updater {
             limits,
             now,
@@ -223,7 +227,9 @@ impl Learning {
         let outcome = updater.update(report, &base.entries()?);
         let applied = base.apply(&outcome.changes, "gate", now)?;
         if applied.batch > 0 {
-            base.keep_copy()?;
+            if let Some(aside) = base.keep_copy()? {
+                tracing::warn!(path = %aside.display(), "the backup beside the knowledge base was not of this base; it is kept under another name");
+            }
             tracing::info!(
                 denied = outcome.denied,
                 allowed = outcome.allowed,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use cattlegrid_core::policy::Decision;
+use cattlegrid_core::text::is_invisible;
 use hyper::Method;
 use hyper::Response;
 
@@ -255,19 +256,18 @@ fn text(bytes: &[u8], out: &mut Vec<u8>) {
         return;
     }
     for part in bytes.utf8_chunks() {
-        let mut rest = part.valid().as_bytes();
-        while let Some(at) = rest
-            .iter()
-            .position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f | 0x7f))
-        {
-            out.extend_from_slice(&rest[..at]);
-            let _ = match rest[at] {
-                byte @ (b'"' | b'\\') => out.write_all(&[b'\\', byte]),
-                byte => write!(out, "\\u{byte:04x}"),
-            };
-            rest = &rest[at + 1..];
+        for char in part.valid().chars() {
+            match char {
+                '"' | '\\' => out.extend_from_slice(&[b'\\', char as u8]),
+                // Also what ends a line for other programs, or turns the direction of text.
+                _ if char.is_control() || is_invisible(char) => {
+                    for unit in char.encode_utf16(&mut [0; 2]) {
+                        let _ = write!(out, "\\u{unit:04x}");
+                    }
+                }
+                _ => out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
         }
-        out.extend_from_slice(rest);
         for byte in part.invalid() {
             let _ = write!(out, "\\u{byte:04x}");
         }

@@ -145,6 +145,9 @@ fn answered(
 ) -> Result<Response<()>, Fault> {
     let mut space = [std::mem::MaybeUninit::uninit(); reply::HEADERS_MAX];
     let reply = reply::read(&link.bytes()[..length], is_head, &mut space)?;
+    if reply.status == 101 && !reply.opens_websocket() {
+        return Err(reply::UNASKED);
+    }
     let is_private = look(live, &reply, logged);
     logged.entry.status = reply.status;
     let response = response(&reply, is_private)?;

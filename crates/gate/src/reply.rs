@@ -112,11 +112,13 @@ pub(crate) fn read<'a>(
     let is_bare = is_head || matches!(status, 101 | 204 | 304);
     let is_newest = version == 1;
     let rest = seen.rest(is_bare, is_newest)?;
+    // Some sites send a body where there is none, and late: on a connection that is used again it would be the next visitor's answer.
+    let may_be_late = is_head || is_bare && seen.announces_body();
     Ok(Reply {
         status,
         reason: response.reason.unwrap_or_default(),
         headers,
-        is_kept: is_newest && !seen.is_closed && !matches!(rest, Rest::End),
+        is_kept: is_newest && !seen.is_closed && !may_be_late && !matches!(rest, Rest::End),
         rest,
         is_html: seen.is_html,
         says_caches: seen.says_caches,
@@ -171,6 +173,10 @@ impl Seen {
         Ok(())
     }
 
+    fn announces_body(&self) -> bool {
+        self.is_chunked || self.length.is_some_and(|length| length > 0)
+    }
+
     fn rest(&self, is_bare: bool, is_newest: bool) -> Result<Rest, Fault> {
         match (self.is_chunked, self.length) {
             (true, Some(_)) => Err(Fault("it has a length beside an encoding")),
@@ -195,6 +201,22 @@ impl<'a> Reply<'a> {
     /// Every header, as it was sent.
     pub(crate) fn all(&self) -> &'a [Header<'a>] {
         self.headers
+    }
+
+    /// True where it switches to websockets and to nothing else.
+    pub(crate) fn opens_websocket(&self) -> bool {
+        let upgrades = self
+            .headers
+            .iter()
+            .filter(|header| header.name.eq_ignore_ascii_case("upgrade"));
+        let mut count = 0;
+        let all = upgrades
+            .map(|header| header.value.trim_ascii())
+            .all(|value| {
+                count += 1;
+                value.eq_ignore_ascii_case(b"websocket")
+            });
+        self.status == 101 && all && count == 1
     }
 
     /// The headers that are for the client.
@@ -244,8 +266,9 @@ mod tests {
             rest("200 OK\r\nContent-Length: 12", false),
             kept("12 bytes")
         );
-        assert_eq!(rest("200 OK\r\nContent-Length: 12", true), kept("0 bytes"));
-        assert_eq!(rest("304 -\r\nContent-Length: 12", false), kept("0 bytes"));
+        assert_eq!(rest("200 OK\r\nContent-Length: 12", true), once("0 bytes"));
+        assert_eq!(rest("304 -\r\nContent-Length: 12", false), once("0 bytes"));
+        assert_eq!(rest("304 -", false), kept("0 bytes"));
         assert_eq!(rest("204 -", false), kept("0 bytes"));
         assert_eq!(
             rest("200 OK\r\nTransfer-Encoding: Chunked", false),

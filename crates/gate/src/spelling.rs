@@ -12,7 +12,7 @@ pub(crate) type Readings<'a> = SmallVec<[Cow<'a, str>; 1]>;
 ///
 /// A plain path has one reading. Others get more: as nginx reads it (everything decoded, slashes joined, dots followed), as servers of
 /// Java programs and Windows do (parameters of segments dropped, backslashes are slashes, what ends a path when it is plain ends it when
-/// it was encoded), and both once more for servers that decode twice.
+/// it was encoded), and both once more for servers that decode twice. A path with `%u002e` is also read as IIS reads it.
 pub(crate) fn readings(path: &str) -> Readings<'_> {
     if is_plain(path) {
         return smallvec![Cow::Borrowed(path)];
@@ -21,6 +21,13 @@ pub(crate) fn readings(path: &str) -> Readings<'_> {
     let decoded = decode(path, |_| true);
     let twice = decode(&decoded, |_| true);
     let follow = |path: &str| follow_dots(path, Slashes::Join);
+    let of_iis = decode_units(path)
+        .or_else(|| decode_units(&decoded))
+        .map(|path| {
+            let once = decode(&path, |_| true);
+            let twice = decode(&once, |_| true);
+            [&path, &once, &twice].map(|path| follow(&loosened(path)))
+        });
     let mut readings = Readings::new();
     for reading in [
         standard,
@@ -28,7 +35,10 @@ pub(crate) fn readings(path: &str) -> Readings<'_> {
         follow(&loosened(&decoded)),
         follow(&twice),
         follow(&loosened(&twice)),
-    ] {
+    ]
+    .into_iter()
+    .chain(of_iis.into_iter().flatten())
+    {
         if !readings.contains(&Cow::Borrowed(reading.as_str())) {
             readings.push(Cow::Owned(reading));
         }
@@ -90,6 +100,35 @@ fn decode(path: &str, chosen: impl Fn(u8) -> bool) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
+/// Decodes `%uXXXX`, which is in no standard and which IIS reads as a UTF-16 unit; full-width forms become the ASCII letters that Windows
+/// takes them for. None where there is nothing of it.
+fn decode_units(path: &str) -> Option<String> {
+    let mut units = Vec::new();
+    let mut has_any = false;
+    let mut rest = path;
+    while let Some(char) = rest.chars().next() {
+        let digits = rest.strip_prefix("%u").or_else(|| rest.strip_prefix("%U"));
+        let digits = digits
+            .and_then(|rest| rest.get(..4))
+            .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        match digits.and_then(|digits| u16::from_str_radix(digits, 16).ok()) {
+            Some(unit) => {
+                has_any = true;
+                units.push(match unit {
+                    0xff01..=0xff5e => unit - 0xfee0,
+                    unit => unit,
+                });
+                rest = &rest[6..];
+            }
+            None => {
+                units.extend(char.encode_utf16(&mut [0; 2]).iter());
+                rest = &rest[char.len_utf8()..];
+            }
+        }
+    }
+    has_any.then(|| String::from_utf16_lossy(&units))
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Slashes {
     Keep,
@@ -143,6 +182,12 @@ mod tests {
             "/admin%23x",
             "/x/..%5cadmin",
             "/x%252f..%253b%252fadmin",
+            "/x/%u002e%u002e/admin",
+            "/x/%U002E%u002e%u002fadmin",
+            "/%u0061dmin",
+            "/x/%uff0e%uff0e%uff0fadmin",
+            "/x%u005c..%u005cadmin",
+            "/%25u0061dmin",
         ] {
             assert!(
                 readings(path).iter().any(|reading| reading == "/admin"),
@@ -164,5 +209,7 @@ mod tests {
         assert_eq!(readings("/a/b.html").as_slice(), ["/a/b.html"]);
         assert_eq!(readings("/").as_slice(), ["/"]);
         assert_eq!(readings("/a%20b").as_slice(), ["/a%20b", "/a b"]);
+        // What only looks like it is left alone.
+        assert_eq!(readings("/%u00g0/%u1").as_slice(), ["/%u00g0/%u1"]);
     }
 }

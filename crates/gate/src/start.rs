@@ -448,7 +448,8 @@ impl Control {
 
     fn try_reload(&mut self) -> Result<(), Vec<String>> {
         let one = |error: String| vec![error];
-        let loaded = (self.load)()?;
+        let mut loaded = (self.load)()?;
+        self.keep_for_life(&mut loaded.setup);
         let wanted = loaded.setup.listen.clone();
         let mut certificates = Vec::new();
         let mut new = Vec::new();
@@ -471,9 +472,7 @@ impl Control {
                 }
             }
         }
-        self.warn_of_restarts(&loaded.setup);
-        let state = self.gate.live.load().setup.state.clone();
-        let keys = open_keys(&state, &self.gate.clock).map_err(one)?;
+        let keys = open_keys(&loaded.setup.state, &self.gate.clock).map_err(one)?;
         let live = live(loaded, &self.gate.counters).map_err(one)?;
         // From here on nothing can fail.
         self.gate.challenger.replace_keys(keys);
@@ -494,8 +493,9 @@ impl Control {
         Ok(())
     }
 
-    /// Some settings are for the whole life of a process.
-    fn warn_of_restarts(&self, new: &Setup) {
+    /// Some settings are for the whole life of a process: new values are told and not taken. Keys, counters and the knowledge base stay in
+    /// the folder that the gate was started with, or the next reload would sign with other keys and void every clearance.
+    fn keep_for_life(&self, new: &mut Setup) {
         let live = self.gate.live.load();
         let old = &live.setup;
         let changed = [
@@ -511,8 +511,10 @@ impl Control {
             ),
         ];
         for (name, _) in changed.iter().filter(|(_, changed)| *changed) {
-            tracing::warn!("{name} has changed: that takes a restart");
+            tracing::warn!("{name} has changed: the new value is ignored until a restart");
         }
+        new.state.clone_from(&old.state);
+        new.log.clone_from(&old.log);
     }
 }
 

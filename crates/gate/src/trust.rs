@@ -69,6 +69,11 @@ impl Trust {
         })
     }
 
+    /// True where a peer with an address can be trusted.
+    pub(crate) fn has_proxies(&self) -> bool {
+        self.has_proxies || self.everybody
+    }
+
     /// True where any client may name any address as its own.
     pub(crate) fn is_open(&self) -> bool {
         self.everybody

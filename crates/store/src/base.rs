@@ -1,5 +1,6 @@
 //! The file: opened with care, written in whole transactions, checked row by row.
 
+mod backup;
 mod open;
 mod rows;
 

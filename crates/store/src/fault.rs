@@ -12,6 +12,8 @@ use rusqlite::ffi;
 pub enum Fault {
     /// There is no such file.
     Missing(PathBuf),
+    /// There is no such file, but its backup is there.
+    Vanished(PathBuf, PathBuf),
     /// The file is something else.
     NotABase(PathBuf, String),
     /// It was written by a later version of the program.
@@ -39,6 +41,12 @@ impl fmt::Display for Fault {
                 out,
                 "there is no knowledge base {}; 'cattlegrid analyze --kb' or 'cattlegrid kb allow|deny' makes one",
                 path.display()
+            ),
+            Fault::Vanished(path, backup) => write!(
+                out,
+                "the knowledge base {} is missing, but its backup {} is there; 'cattlegrid kb restore --kb {0}' brings it back (to begin with an empty base, move the backup away)",
+                path.display(),
+                backup.display()
             ),
             Fault::NotABase(path, what) => write!(
                 out,

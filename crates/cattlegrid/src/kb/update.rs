@@ -62,7 +62,7 @@ pub(crate) fn update(
     let mut base = Base::open_or_create(path)?;
     let applied = base.apply(&outcome.changes, "analyze --kb", updater.now)?;
     if applied.batch > 0 {
-        base.keep_copy()?;
+        super::keep_copy(&base)?;
     }
     // Who follows a log hears of changes alone.
     if !arguments.log.quiet && (applied.batch > 0 || !arguments.follow) {

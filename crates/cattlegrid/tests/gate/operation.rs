@@ -9,6 +9,7 @@ use std::process::Output;
 use crate::harness::Gate;
 use crate::harness::Origin;
 use crate::harness::get;
+use crate::harness::get_from;
 use crate::harness::say;
 use crate::harness::wait_for;
 
@@ -154,4 +155,113 @@ fn nothing_of_the_owners_listener_is_public() {
     }
     assert_eq!(get(gate.admin, "/", &[]).status, 404);
     assert_eq!(get(gate.admin, "/healthz", &[]).text(), "ok\n");
+}
+
+fn kb(gate: &Gate, arguments: &[&str]) {
+    let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+        .arg("kb")
+        .args(arguments)
+        .arg("--kb")
+        .arg(gate.path("state/kb.sqlite"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// H198. A base that vanishes under a running gate lifts no ban, with or without its backup; restored, it is in force at once.
+#[test]
+fn h198_a_base_that_vanishes_lifts_no_ban_and_is_told() {
+    const BANNED: &str = "127.0.0.66";
+    let origin = Origin::start();
+    let gate = Gate::start(&origin);
+    let status = || get_from(BANNED, gate.address, "/page", &[]).status;
+    let failed = || gate.metric("cattlegrid_base_failed");
+    // The honest case: no base yet is no fault.
+    assert_eq!((status(), failed()), (200, Some(0.0)));
+    kb(&gate, &["deny", BANNED, "--yes"]);
+    wait_for("the ban is in force", || status() == 403);
+    for end in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(gate.path(&format!("state/kb.sqlite{end}")));
+    }
+    wait_for("the alarm is raised", || failed() == Some(1.0));
+    assert_eq!(status(), 403);
+    let said = gate.stderr();
+    assert!(said.contains("what was known stays in force"), "{said}");
+    assert!(said.contains("kb.sqlite is missing"), "{said}");
+    kb(&gate, &["restore"]);
+    wait_for("the alarm is over", || failed() == Some(0.0));
+    assert_eq!(status(), 403);
+    fs::rename(gate.path("state"), gate.path("moved")).unwrap();
+    wait_for("the alarm is raised again", || failed() == Some(1.0));
+    assert_eq!(status(), 403);
+}
+
+/// H207. A listener that waits for a PROXY header of trusted proxies where there are none would close every connection.
+#[test]
+fn h207_a_proxy_header_of_nobody_is_refused_before_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gate.toml");
+    let settings = |trusted: &str, address: &str| {
+        format!(
+            "[gate]\nstate = \"{}\"\n{trusted}\n[[gate.listen]]\naddress = \"{address}\"\nproxy_protocol = true\n[[gate.site]]\nhosts = [\"*\"]\nupstream = \"http://127.0.0.1:9\"\n",
+            folder.path().join("state").display()
+        )
+    };
+    let socket = format!("unix:{}", folder.path().join("socket").display());
+    for (trusted, address) in [
+        ("", "127.0.0.1:1"),
+        ("trusted_proxies = []", "127.0.0.1:1"),
+        ("trusted_proxies = [\"unix\"]", "127.0.0.1:1"),
+        ("trusted_proxies = [\"192.0.2.1\"]", &socket),
+    ] {
+        fs::write(&file, settings(trusted, address)).unwrap();
+        let output = check(&file);
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{trusted} {address}: {said}");
+        assert!(said.contains("proxy_protocol = true needs"), "{said}");
+        let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+            .args(["gate", "--config"])
+            .arg(&file)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("proxy_protocol = true needs"), "{said}");
+    }
+    for (trusted, address) in [
+        ("trusted_proxies = [\"192.0.2.1\"]", "127.0.0.1:1"),
+        ("trusted_proxies = [\"unix\"]", &socket),
+        ("trust_everybody = true", "127.0.0.1:1"),
+    ] {
+        fs::write(&file, settings(trusted, address)).unwrap();
+        let output = check(&file);
+        assert!(output.status.success(), "{trusted}: {output:?}");
+    }
+}
+
+/// H207. What ends a line or turns text round for other programs stands in the log as an escape, and reads back as it was sent.
+#[test]
+fn h207_characters_that_act_on_readers_are_escaped_in_the_log() {
+    let origin = Origin::start();
+    let gate = Gate::start(&origin);
+    let agent = "a\u{85}b\u{2028}c\u{2029}d\u{202e}e\u{2066}f\u{9b}g\u{feff}h\u{e0041}i é 漢 🐄";
+    get(gate.address, "/marks", &[("User-Agent", agent)]);
+    wait_for("it is in the log", || {
+        gate.log().iter().any(|line| line["target"] == "/marks")
+    });
+    let text = fs::read_to_string(gate.path("state/access.log")).unwrap();
+    let raw: Vec<char> = text
+        .chars()
+        .filter(|char| {
+            char.is_control() && *char != '\n'
+                || "\u{2028}\u{2029}\u{202e}\u{2066}\u{feff}\u{e0041}".contains(*char)
+        })
+        .collect();
+    assert!(raw.is_empty(), "{raw:?}");
+    let lines = gate.log();
+    let line = lines
+        .iter()
+        .find(|line| line["target"] == "/marks")
+        .unwrap();
+    assert_eq!(line["agent"], agent);
+    assert!(text.contains("é 漢 🐄"), "{text}");
 }

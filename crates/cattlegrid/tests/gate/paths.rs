@@ -437,3 +437,25 @@ fn h071_paths_for_everybody_and_what_hides_behind_them() {
     exhaust(lax.address, "127.71.0.1");
     assert!(!passed(lax.address).is_empty());
 }
+
+/// H207. A site on IIS reads `%u002e` as a dot: a rule must hold for that spelling.
+#[test]
+fn h207_spellings_that_iis_decodes() {
+    let site = Origin::start();
+    let rules = "[[gate.rule]]\npath = \"/admin*\"\naction = \"block\"\n";
+    let gate = gate(site.address, "", rules);
+    for target in [
+        "/x/%u002e%u002e/admin",
+        "/x/%U002E%u002e%u002fadmin",
+        "/%u0061dmin",
+        "/x/%uff0e%uff0e%uff0fadmin",
+        "/x/..%u005cadmin",
+        "/%25u0061dmin",
+    ] {
+        assert_eq!(ask(gate.address, target).0, 403, "{target}");
+    }
+    // The honest case: letters of any language, and what only looks like such a spelling.
+    for target in ["/%u0062log", "/caf%u00e9", "/100%us", "/%u12"] {
+        assert_eq!(ask(gate.address, target).0, 200, "{target}");
+    }
+}

@@ -14,6 +14,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::time::Instant;
 
+use crate::challenge::strict;
+use crate::clearance::cleared;
 use crate::harness::Client;
 use crate::harness::Gate;
 use crate::harness::Origin;
@@ -324,4 +326,38 @@ fn a_log_that_was_moved_away_is_opened_anew() {
         gate.log().iter().any(|line| line["target"] == "/after")
     });
     assert!(!fs::read_to_string(&old).unwrap().contains("/after"));
+}
+
+/// H199. The folder that a gate was started with stays for its life: a reload with another one, be it unwritable, changes nothing of it,
+/// the next reload works, and no clearance is void.
+#[test]
+fn h199_another_state_folder_waits_for_a_restart() {
+    let origin = Origin::start();
+    let mut gate = Gate::with(&origin, strict(""));
+    let good = fs::read_to_string(gate.path("gate.toml")).unwrap();
+    let mut browser = cleared(&gate, "127.0.1.1");
+    let before = gate.before();
+    let state = format!("state = \"{}\"", gate.path("state").display());
+    let other = format!("state = \"{}\"", gate.path("other").display());
+    let unwritable = "state = \"/proc/nowhere\"";
+    let mut told = Vec::new();
+    for (round, state_of) in [&other[..], unwritable, &other, unwritable, &state]
+        .into_iter()
+        .enumerate()
+    {
+        let text = good.replace(&state, state_of);
+        assert_eq!(text == good, state_of == state);
+        let said = gate.stderr().len();
+        // The rest of the new settings is in force.
+        let hidden =
+            format!("{text}[[gate.rule]]\npath = \"/hidden{round}\"\naction = \"block\"\n");
+        reload(&gate, &hidden);
+        assert_eq!(browser.get("/cleared").status, 200, "round {round}");
+        assert_eq!(browser.get(&format!("/hidden{round}")).status, 403);
+        let stderr = gate.stderr()[said..].to_owned();
+        told.push(stderr.contains("state has changed: the new value is ignored until a restart"));
+    }
+    assert_eq!(told, [true, true, true, true, false]);
+    assert!(!gate.path("other").exists());
+    gate.check_after(&before);
 }

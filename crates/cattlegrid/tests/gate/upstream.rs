@@ -7,6 +7,9 @@ use std::net::SocketAddr;
 use std::net::TcpListener;
 use std::net::TcpStream;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
@@ -465,4 +468,80 @@ fn h080_nothing_that_was_sent_is_shown_as_it_was_sent() {
     let origin = Origin::start();
     let answer = try_get(naive(origin.address), &format!("/?{}", PROBES[0]), &[]).unwrap();
     assert!(h080_is_safe(&answer, PROBES[0]).is_err());
+}
+
+/// A site that sends more than its answer: behind one to `/bare` when the next request is there, behind one to `/whole` as soon as it
+/// has answered.
+fn sending_late(is_sent: Arc<AtomicBool>, bare: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let poison = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison";
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let is_sent = Arc::clone(&is_sent);
+            thread::spawn(move || -> io::Result<()> {
+                // What is written arrives at once, and not when the gate has said something.
+                stream.set_nodelay(true)?;
+                loop {
+                    let mut head = Vec::new();
+                    while !head.ends_with(b"\r\n\r\n") {
+                        let mut byte = [0];
+                        stream.read_exact(&mut byte)?;
+                        head.push(byte[0]);
+                    }
+                    let head = String::from_utf8_lossy(&head).into_owned();
+                    let target = head.split(' ').nth(1).unwrap_or("").to_owned();
+                    match target.as_str() {
+                        "/bare" => {
+                            stream.write_all(bare.as_bytes())?;
+                            stream.peek(&mut [0])?;
+                            stream.write_all(poison)?;
+                        }
+                        "/whole" => {
+                            stream.write_all(&page(&target))?;
+                            stream.write_all(poison)?;
+                            is_sent.store(true, Ordering::Relaxed);
+                        }
+                        _ => stream.write_all(&page(&target))?,
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+/// H207. What a site sends behind an answer to HEAD, a 304 or a whole body is nobody's answer.
+#[test]
+fn h207_what_a_site_sends_late_reaches_nobody() {
+    for (method, bare) in [
+        ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 44\r\n\r\n"),
+        (
+            "HEAD",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        ),
+        ("HEAD", "HTTP/1.1 200 OK\r\n\r\n"),
+        (
+            "GET",
+            "HTTP/1.1 304 Not Modified\r\nContent-Length: 44\r\n\r\n",
+        ),
+    ] {
+        let is_sent = Arc::new(AtomicBool::new(false));
+        let gate = gate_before(sending_late(Arc::clone(&is_sent), bare), "workers = 1\n");
+        let mut client = Client::connect("127.0.0.1", gate.address).unwrap();
+        client.send(&request(method, "/bare", &[])).unwrap();
+        let answer = client.answer(method == "HEAD").unwrap();
+        assert!([200, 304].contains(&answer.status), "{}", answer.head);
+        for number in 0..3 {
+            let target = format!("/next{number}");
+            assert_eq!(
+                get(gate.address, &target, &[]).text(),
+                target,
+                "{method} {bare}"
+            );
+        }
+        assert_eq!(get(gate.address, "/whole", &[]).text(), "/whole");
+        wait_for("the site has sent more", || is_sent.load(Ordering::Relaxed));
+        assert_eq!(get(gate.address, "/clean", &[]).text(), "/clean");
+    }
 }

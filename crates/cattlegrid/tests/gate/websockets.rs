@@ -250,3 +250,25 @@ fn h069_a_denial_ends_what_is_open() {
     let mut bare = Client::connect("127.69.0.1", naive(origin.address)).unwrap();
     assert_eq!(pages_stop(&mut bare, Duration::from_secs(1)), None);
 }
+
+/// H207. A site that switches to something else than the websocket it was asked for opens no tunnel.
+#[test]
+fn h207_a_site_that_switches_to_another_protocol() {
+    for switched in [
+        "Connection: Upgrade\r\nUpgrade: h2c\r\n",
+        "Connection: Upgrade\r\nUpgrade: websocket, foo\r\n",
+        "Connection: Upgrade\r\nUpgrade: foo\r\nUpgrade: websocket\r\n",
+        "Connection: Upgrade\r\n",
+    ] {
+        let head = format!("HTTP/1.1 101 Switching Protocols\r\n{switched}\r\n");
+        let origin = Origin::answering(Box::new(move |got| {
+            Some(match got.values("upgrade").is_empty() {
+                true => page(got.target()),
+                false => head.clone().into_bytes(),
+            })
+        }));
+        let gate = Gate::start(&origin);
+        let (_, answer) = upgrade("127.0.0.1", gate.address);
+        assert_eq!(answer.status, 502, "{switched}: {}", answer.head);
+    }
+}

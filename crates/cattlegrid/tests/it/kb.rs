@@ -599,3 +599,52 @@ fn deny_lists_leave_out_what_is_allowed_and_what_has_ended() {
             .contains("deny 203.0.113.0/25;")
     );
 }
+
+/// H198. A base that is missing beside its backup is told by every command, and the backup stays as it is until it is restored.
+#[test]
+fn h198_a_missing_base_is_told_and_restored_and_the_backup_stays() {
+    let place = Place::new();
+    let many: String = (0..555)
+        .map(|number| format!("198.18.{}.{}\n", number / 250, number % 250))
+        .collect();
+    let list = place.file("list", &many);
+    place.said(&["import", &list, "--as", "deny", "--yes"]);
+    let backup = format!("{}.backup", place.kb);
+    let saved = std::fs::read(&backup).unwrap();
+    for end in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{end}", place.kb));
+    }
+    let log = place.file("access.log", &visitors());
+    let list = list.as_str();
+    for arguments in [
+        &["kb", "--kb", &place.kb, "deny", "192.0.2.7"][..],
+        &["kb", "--kb", &place.kb, "list"],
+        &["kb", "--kb", &place.kb, "import", list, "--as", "deny"],
+        &["kb", "--kb", &place.kb, "export", "--as", "plain"],
+        &["analyze", "--kb", &place.kb, &log],
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let said = stderr(&output);
+        assert!(said.contains("is missing, but its backup"), "{said}");
+        assert!(said.contains("kb restore --kb"), "{said}");
+    }
+    assert!(std::fs::read(&backup).unwrap() == saved);
+    let said = place.said(&["restore"]);
+    assert!(said.contains("with 555 entries"), "{said}");
+    place.said(&["deny", "192.0.2.7"]);
+    // A base that somebody put in its place does not overwrite the backup of the one that was there.
+    let other = Place::new();
+    other.said(&["deny", "192.0.2.9"]);
+    for end in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{end}", place.kb));
+    }
+    std::fs::copy(&other.kb, &place.kb).unwrap();
+    let output = place.kb(&["deny", "192.0.2.10"]);
+    assert!(output.status.success());
+    let said = stderr(&output);
+    assert!(said.contains("not of this base; it is kept as"), "{said}");
+    let aside = format!("{backup}-1");
+    let output = run(&["kb", "--kb", &aside, "check"]);
+    assert!(stdout(&output).contains("556 entries"), "{output:?}");
+}

@@ -21,6 +21,7 @@ fn run(folder: &TempDir, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
         .args(arguments)
         .env("CATTLEGRID_LISTS", folder.path().join("lists"))
+        .env("CATTLEGRID_DOCUMENTATION_NETWORKS", "allow")
         .output()
         .unwrap()
 }
@@ -118,7 +119,7 @@ fn a_bad_list_leaves_the_one_before() {
         (
             "short.txt",
             b"198.51.100.1\n",
-            "the new list has 1 networks, the one before 100",
+            "the new list has 1 networks, the one before 100:",
         ),
     ] {
         let path = write(folder.path(), name, bytes);
@@ -214,5 +215,120 @@ fn real_ranges_of_several_years_are_read() {
         stdout(&output).contains("google: 41 networks"),
         "{}",
         stdout(&output)
+    );
+}
+
+fn lines(networks: impl Iterator<Item = String>) -> Vec<u8> {
+    networks.collect::<Vec<String>>().join("\n").into_bytes()
+}
+
+/// H203. A list that no operator publishes is refused, and the one before stays: it would let fake robots through.
+#[test]
+fn h203_lists_that_no_operator_publishes_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let good = lines((0..40).map(|number| format!("198.51.100.{}/30", number * 4)));
+    let good = write(folder.path(), "good.txt", &good);
+    let update = |list: &str, more: &[&str]| {
+        let from = format!("google={list}");
+        run(&folder, &[&["lists", "update", &from], more].concat())
+    };
+    assert!(update(&good, &[]).status.success());
+    let path = folder.path().join("lists/google.networks");
+    let kept = std::fs::read(&path).unwrap();
+    let eights = lines((1..224).map(|net| format!("{net}.0.0.0/8")));
+    let grown = lines((0..308).map(|number| format!("192.0.2.{}/32", number % 256)));
+    let many = lines((0..160).map(|number| format!("203.0.113.{number}/32")));
+    let large = ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"].map(str::to_owned);
+    let small = (0..37).map(|number| format!("198.51.100.{}/30", number * 4));
+    let wide = lines(small.chain(large));
+    let lost = lines((0..12).map(|number| format!("198.51.100.{}/30", number * 4)));
+    for (what, bytes, message) in [
+        ("223 networks of /8", eights, "larger than any operator's"),
+        (
+            "a network of /11",
+            b"44.32.0.0/11".to_vec(),
+            "larger than any operator's",
+        ),
+        (
+            "a network of /27",
+            b"2600::/27".to_vec(),
+            "larger than any operator's",
+        ),
+        ("six times as many", grown, "at most 3 times"),
+        ("four times as many", many, "at most 3 times"),
+        ("larger networks", wide, "at most 3 times"),
+        ("a loss of 70 %", lost, "at least half"),
+        ("loopback", b"127.0.0.0/24".to_vec(), "loopback"),
+        ("private", b"10.0.0.0/16".to_vec(), "private use"),
+        ("link-local", b"fe80::/64".to_vec(), "link-local"),
+        ("multicast", b"224.0.1.0/24".to_vec(), "multicast"),
+        (
+            "providers",
+            b"100.64.0.0/16".to_vec(),
+            "shared address space",
+        ),
+        ("6to4", b"2002:c000:204::/48".to_vec(), "6to4"),
+    ] {
+        let list = write(folder.path(), "list.txt", &bytes);
+        let output = update(&list, &[]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{what}: {said}");
+        assert!(said.contains("google stays as it was"), "{what}: {said}");
+        assert!(said.contains(message), "{what}: {said}");
+        assert_eq!(std::fs::read(&path).unwrap(), kept, "{what}");
+    }
+    let lost = lines((0..12).map(|number| format!("198.51.100.{}/30", number * 4)));
+    let lost = write(folder.path(), "lost.txt", &lost);
+    // The honest cases: a large step that the owner means, and small ones.
+    assert!(update(&lost, &["--force"]).status.success());
+    for many in [30, 60, 40] {
+        let list = lines((0..many).map(|number| format!("198.51.100.{}/30", number * 4)));
+        let list = write(folder.path(), "list.txt", &list);
+        let output = update(&list, &[]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    // Without the switch of the tests documentation networks are refused, also in a list that is there already.
+    let log = write(folder.path(), "access.log", LINE.as_bytes());
+    let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+        .args(["analyze", &log])
+        .env("CATTLEGRID_LISTS", folder.path().join("lists"))
+        .output()
+        .unwrap();
+    let said = stderr(&output);
+    assert!(said.contains("google.networks is refused"), "{said}");
+    assert!(said.contains("documentation"), "{said}");
+}
+
+/// H203. A list that holds the gate's own address is refused when the gate starts.
+#[test]
+fn h203_a_list_with_the_gates_own_address_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let lists = folder.path().join("cattlegrid/lists");
+    std::fs::create_dir_all(&lists).unwrap();
+    let started = |list: &str| {
+        let list = format!("# date 2030-01-01\n{list}\n");
+        std::fs::write(lists.join("google.networks"), list).unwrap();
+        let state = folder.path().join("state");
+        let settings = format!(
+            "[gate]\nstate = \"{}\"\n[[gate.listen]]\naddress = \"192.0.2.10:8080\"\n[[gate.site]]\nhosts = [\"*\"]\nupstream = \"http://127.0.0.1:9\"\n",
+            state.display()
+        );
+        let settings = write(folder.path(), "gate.toml", settings.as_bytes());
+        let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+            .args(["gate", "--config", &settings])
+            .env("XDG_DATA_HOME", folder.path())
+            .env("CATTLEGRID_DOCUMENTATION_NETWORKS", "allow")
+            .output()
+            .unwrap();
+        stderr(&output)
+    };
+    let said = started("192.0.2.0/28");
+    let expected = "holds 192.0.2.10, on which this gate listens";
+    assert!(said.contains(expected), "{said}");
+    // The honest case goes on to the socket, which this machine does not have.
+    let said = started("192.0.2.16/28");
+    assert!(
+        said.contains("192.0.2.10:8080") && !said.contains(expected),
+        "{said}"
     );
 }

@@ -31,6 +31,7 @@ mod schema;
 #[path = "../webdriver/session.rs"]
 mod session;
 mod shape;
+mod sources;
 mod trainer;
 
 use std::io::Write;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 use std::time::Instant;
 
+use cattlegrid_learn::model::Model;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -174,8 +175,71 @@ fn h184_being_refused_is_no_evidence() {
     assert!(text.contains("page requests ended in an error"));
 }
 
+/// The built-in model with another opinion of everybody: above 0 accuses, below acquits.
+fn prejudiced(folder: &TempDir, name: &str, offset: f64, slope: f64) -> String {
+    let built_in = include_str!("../../../../data/default-model.json");
+    let mut model = serde_json::to_value(Model::parse(built_in).unwrap()).unwrap();
+    let worth = &mut model["shape"]["worth"];
+    worth["offset"] = offset.into();
+    for value in worth["slopes"].as_array_mut().unwrap() {
+        *value = (value.as_f64().unwrap() * slope).into();
+    }
+    let model: Model = serde_json::from_value(model).unwrap();
+    write(folder.path(), name, model.to_json().unwrap().as_bytes())
+}
+
+/// H206. People accused are a limit of their own, and a tie does not win.
 #[test]
-fn h186_a_model_must_be_no_worse_to_take_the_place_of_another_and_one_command_goes_back() {
+fn h206_a_model_that_accuses_more_people_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let lenient = prejudiced(&folder, "lenient.json", -1.0, 0.0);
+    let accusing = prejudiced(&folder, "accusing.json", 1.0, 0.0);
+    let severe = prejudiced(&folder, "severe.json", 1.5, 1.0);
+    let used = folder
+        .path()
+        .join("model.json")
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let publish = |new: &str, more: &[&str]| {
+        let all = [
+            &["model", "publish", "--new", new, "--to", &used][..],
+            more,
+            &["world:social-test:901", "world:shop:901"],
+        ];
+        let output = run(&all.concat());
+        let said = stdout(&output);
+        (output.status.code(), said)
+    };
+    let is_used = |model: &str| std::fs::read(&used).unwrap() == std::fs::read(model).unwrap();
+    std::fs::copy(&lenient, &used).unwrap();
+    // Half of all answers are right by both: one accuses nobody, the other everybody.
+    let (code, said) = publish(&accusing, &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("people accused, of"), "{said}");
+    assert!(said.contains("accuses more people"), "{said}");
+    assert!(is_used(&lenient));
+    let (code, said) = publish(&accusing, &["--accuse-more"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("is no better"), "{said}");
+    let (code, said) = publish(&lenient, &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(is_used(&lenient));
+    // More right answers, and more people accused: only if the owner says so.
+    let (code, said) = publish(&severe, &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(is_used(&lenient));
+    let (code, said) = publish(&severe, &["--accuse-more"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(is_used(&severe));
+    // The honest case: fewer people accused, and more right answers.
+    std::fs::copy(&accusing, &used).unwrap();
+    let (code, said) = publish(&severe, &[]);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn h186_a_model_must_be_better_to_take_the_place_of_another_and_one_command_goes_back() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (good, bad, used) = (path("good.json"), path("bad.json"), path("model.json"));

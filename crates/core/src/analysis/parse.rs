@@ -25,6 +25,7 @@ use crate::report::SkippedLines;
 use crate::request::Field;
 use crate::request::Request;
 use crate::request::Source;
+use crate::request::SourceKind;
 
 /// Bytes of an example line that are kept.
 const EXAMPLE_BYTES: usize = 300;
@@ -93,12 +94,25 @@ pub(super) struct Parsed {
     /// The stream the block belongs to.
     pub(super) stream: u16,
     pub(super) tokens: Vec<(u64, Box<[u8]>)>,
+    pub(super) opaque: Opaque,
     new_hosts: NewHosts,
     /// Lines of the source that is looked at closely.
     pub(super) examples: Vec<Vec<u8>>,
     lines: u64,
     blank: u64,
     skips: Skips,
+}
+
+/// Records of a block whose source is a token and no address.
+#[derive(Debug, Default)]
+pub(super) struct Opaque {
+    /// Table and place there.
+    pub(super) places: Vec<(u16, u32)>,
+    /// How many records come before the first.
+    pub(super) before: u64,
+    /// The first one's line, and its number in the block and later in the file.
+    pub(super) line: u64,
+    pub(super) example: Vec<u8>,
 }
 
 /// A record at which time may jump.
@@ -211,6 +225,9 @@ impl Parser {
                 parsed.keep_example(split_line(&text[start..]).0);
             }
             let table = table_of(record.source(), means.hasher, parsed.records.len());
+            if record.source().kind == SourceKind::Token {
+                parsed.note_token(table, split_line(&text[start..]).0);
+            }
             let records = &mut parsed.records[table];
             let edge = Edge {
                 time: record.time,
@@ -257,6 +274,7 @@ impl Parsed {
             edges: Vec::new(),
             stream: 0,
             tokens: Vec::new(),
+            opaque: Opaque::default(),
             new_hosts: NewHosts::default(),
             examples: Vec::new(),
             lines: 0,
@@ -279,6 +297,18 @@ impl Parsed {
             let kept = &line[..line.len().min(EXAMPLE_BYTES)];
             self.examples.push(kept.to_vec());
         }
+    }
+
+    /// Notes a record that is about to be put into a table.
+    #[cold]
+    fn note_token(&mut self, table: usize, line: &[u8]) {
+        if self.opaque.places.is_empty() {
+            self.opaque.before = self.len();
+            self.opaque.line = self.lines;
+            self.opaque.example = line[..line.len().min(EXAMPLE_BYTES)].to_vec();
+        }
+        let at = self.records[table].len() as u32;
+        self.opaque.places.push((table as u16, at));
     }
 
     #[cold]
@@ -348,6 +378,7 @@ impl Parsed {
         lines.read += self.lines + block.long_lines.0;
         lines.parsed += self.len();
         lines.blank += self.blank;
+        self.opaque.line += before + block.long_lines.0;
         if block.long_lines.0 > 0 {
             note(
                 lines,

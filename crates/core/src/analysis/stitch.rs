@@ -2,6 +2,7 @@
 //!
 //! Pieces of one log follow each other and are chained; files that overlap in time are streams of their own. A record
 //! whose time leaps away and back again is left out: a clock that was wrong for a moment. A leap that stays is a gap.
+//! Where the sources of a stream are addresses, a record of anything else is left out: the format changed, or a line is damaged.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,10 @@ use crate::report::Lines;
 
 /// Lines are written when the answer is done, so neighbours may be this far out of order.
 const OVERLAP_SECONDS: u32 = 60;
+
+/// A stream whose first records, so many, all have an address has addresses. Logs with host names, where some clients have none, and
+/// with pseudonyms show one among far fewer.
+const SETTLED: u64 = 1000;
 
 /// What is remembered from block to block.
 #[derive(Debug)]
@@ -30,6 +35,36 @@ struct Stream {
     last: Option<u32>,
     /// The last record of the last block, where it depends on the next one whether it counts.
     held: Option<(u16, Record)>,
+    sources: Sources,
+}
+
+/// What the sources of a stream are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Sources {
+    /// Addresses in all of its records, so many.
+    Open(u64),
+    Addresses,
+    /// Tokens since its beginning, perhaps among addresses.
+    Any,
+}
+
+impl Default for Sources {
+    fn default() -> Sources {
+        Sources::Open(0)
+    }
+}
+
+impl Sources {
+    /// Looks at the next block.
+    fn look(&mut self, parsed: &Parsed) {
+        let Sources::Open(seen) = *self else { return };
+        let has_token = !parsed.opaque.places.is_empty();
+        *self = match has_token {
+            true if seen + parsed.opaque.before < SETTLED => Sources::Any,
+            false if seen + parsed.len() < SETTLED => Sources::Open(seen + parsed.len()),
+            _ => Sources::Addresses,
+        };
+    }
 }
 
 impl Stream {
@@ -75,6 +110,10 @@ impl Stitcher {
         parsed.stream = u16::try_from(number).unwrap_or(u16::MAX);
         let jump = self.jump_seconds;
         let stream = &mut self.streams[number];
+        stream.sources.look(parsed);
+        if stream.sources == Sources::Addresses {
+            leave_out_tokens(piece, parsed, lines);
+        }
         if let Some((table, record)) = stream.held.take() {
             if stream
                 .last
@@ -161,6 +200,21 @@ impl Stitcher {
         }
         released
     }
+}
+
+/// Takes records of tokens out of a stream of addresses.
+fn leave_out_tokens(piece: u32, parsed: &mut Parsed, lines: &mut Lines) {
+    let opaque = std::mem::take(&mut parsed.opaque);
+    let count = opaque.places.len() as u64;
+    if count == 0 {
+        return;
+    }
+    for (table, at) in opaque.places {
+        parsed.records[usize::from(table)][at as usize].kill();
+    }
+    lines.parsed -= count;
+    let place = (piece, opaque.line);
+    note(lines, Skip::ChangedSource, count, &opaque.example, place);
 }
 
 /// Counts a record that had been counted as read. Its text is gone; its time says enough.

@@ -19,6 +19,8 @@ pub enum Skip {
     TimeOutOfRange,
     /// A day or more away from the lines before and after it.
     TimeJump,
+    /// Something else than an address stands where the client should be, in a log whose clients had been addresses.
+    ChangedSource,
     /// The connection brought no request: the request field is empty.
     NoRequest,
     /// The request field is not `METHOD target`: TLS bytes on a plain port, probes.
@@ -47,7 +49,7 @@ pub enum Skip {
 
 impl Skip {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Skip; 19] = [
+    pub const ALL: [Skip; 20] = [
         Skip::Shape,
         Skip::OpenQuote,
         Skip::NoSource,
@@ -55,6 +57,7 @@ impl Skip {
         Skip::BadTime,
         Skip::TimeOutOfRange,
         Skip::TimeJump,
+        Skip::ChangedSource,
         Skip::NoRequest,
         Skip::NotHttp,
         Skip::BadStatus,
@@ -79,6 +82,7 @@ impl Skip {
             Skip::BadTime => "bad_time",
             Skip::TimeOutOfRange => "time_out_of_range",
             Skip::TimeJump => "time_jump",
+            Skip::ChangedSource => "changed_source",
             Skip::NoRequest => "no_request",
             Skip::NotHttp => "not_http",
             Skip::BadStatus => "bad_status",
@@ -104,6 +108,9 @@ impl Skip {
             Skip::BadTime => "the time cannot be read",
             Skip::TimeOutOfRange => "the time is before 1990 or after 2100",
             Skip::TimeJump => "a day or more away from the lines around it",
+            Skip::ChangedSource => {
+                "the client is no address, as in the lines before: the format changed here, or the lines are damaged; read the lines from there on as a log of their own, with --format"
+            }
             Skip::NoRequest => "the connection brought no request",
             Skip::NotHttp => "the request is not HTTP (TLS bytes on a plain port, probes)",
             Skip::BadStatus => "the status is not a number from 100 to 999",

@@ -6,8 +6,11 @@ use prefix_trie::joint::JointPrefixSet;
 use serde::Deserialize;
 
 use super::Purpose;
+use crate::networks::Documentation;
+use crate::networks::Largest;
 use crate::networks::network_of;
 use crate::networks::networks;
+use crate::networks::special_purpose;
 use crate::request::Source;
 
 /// Facts about one operator.
@@ -75,6 +78,32 @@ const AGENT_BYTES_MIN: usize = 5;
 /// A published list disproves claims in logs this many days around its date: networks come and go.
 const LIST_DAYS: i32 = 400;
 
+/// How much of the internet some networks cover, each counted for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Covered {
+    /// IPv4 addresses.
+    pub v4: u64,
+    /// IPv6 networks of the size that one visitor has (/64).
+    pub v6: u64,
+}
+
+/// A published list covers less: as much as an IPv4 /8 or an IPv6 /24.
+const COVERED_MAX: Covered = Covered {
+    v4: 1 << 24,
+    v6: 1 << 40,
+};
+
+/// How much some networks cover.
+pub fn covered(networks: impl Iterator<Item = IpNet>) -> Covered {
+    networks.fold(Covered::default(), |mut sum, network| {
+        match network {
+            IpNet::V4(network) => sum.v4 += 1 << (32 - network.prefix_len()),
+            IpNet::V6(network) => sum.v6 += 1 << 64_u8.saturating_sub(network.prefix_len()).min(63),
+        }
+        sum
+    })
+}
+
 impl Operator {
     /// Reads a file of facts.
     pub fn parse(key: &str, text: &str) -> Result<Operator, String> {
@@ -105,13 +134,19 @@ impl Operator {
             robots,
             reverse_dns: file.reverse_dns,
             sources: file.sources,
-            networks: networks(file.networks.iter().map(String::as_str))?,
+            networks: networks(file.networks.iter().map(String::as_str), Largest::OF_FACTS)?,
             published: None,
         })
     }
 
     /// Takes over a list that the operator published: one network a line, the day in a comment `# date 2030-01-31`.
-    pub fn set_published(&mut self, text: &str) -> Result<(), String> {
+    ///
+    /// Refused where it holds networks that no robot comes from: too large ones, and those of a special purpose.
+    pub fn set_published(
+        &mut self,
+        text: &str,
+        documentation: Documentation,
+    ) -> Result<(), String> {
         let day = text
             .lines()
             .find_map(|line| line.strip_prefix("# date "))
@@ -121,9 +156,20 @@ impl Operator {
             .lines()
             .map(str::trim)
             .filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let networks = networks(lines)?;
+        let networks = networks(lines, Largest::OF_PUBLISHED)?;
         if networks.is_empty() {
             return Err("it holds no network".to_owned());
+        }
+        for network in networks.iter() {
+            if let Some(what) = special_purpose(network, documentation) {
+                return Err(format!(
+                    "{network} is of a special purpose ({what}): no operator's robot comes from there"
+                ));
+            }
+        }
+        let covered = covered(networks.iter());
+        if covered.v4 > COVERED_MAX.v4 || covered.v6 > COVERED_MAX.v6 {
+            return Err("its networks together are larger than any operator's".to_owned());
         }
         self.networks = networks;
         self.published = Some(day);
@@ -196,7 +242,10 @@ mod tests {
         );
         assert_eq!(operator.claim(source("203.0.113.7"), time), Claim::Open);
         operator
-            .set_published("# date 2030-01-31\n198.51.100.0/24\n")
+            .set_published(
+                "# date 2030-01-31\n198.51.100.0/24\n",
+                Documentation::Allowed,
+            )
             .unwrap();
         assert_eq!(operator.claim(source("198.51.100.9"), time), Claim::Proven);
         assert_eq!(
@@ -219,14 +268,32 @@ mod tests {
         assert!(bad("search", "evil").contains("is no purpose"));
         assert!(bad("name =", "nom =").contains("unknown field"));
         let mut operator = Operator::parse("example", FILE).unwrap();
-        assert!(operator.set_published("").is_err());
+        assert!(operator.set_published("", Documentation::Allowed).is_err());
         assert!(
             operator
-                .set_published("# date 2030-01-01\n")
+                .set_published("# date 2030-01-01\n", Documentation::Allowed)
                 .unwrap_err()
                 .contains("no network")
         );
-        assert!(operator.set_published("# date 2030-01-01\n::/0\n").is_err());
+        assert!(
+            operator
+                .set_published("# date 2030-01-01\n::/0\n", Documentation::Allowed)
+                .is_err()
+        );
+        let refused = |list: &str| {
+            let mut operator = Operator::parse("example", FILE).unwrap();
+            let list = format!("# date 2030-01-01\n{list}\n");
+            let refused = operator.set_published(&list, Documentation::Refused);
+            refused.unwrap_err()
+        };
+        assert!(refused("44.0.0.0/11").contains("larger than any operator's"));
+        assert!(refused("2600::/27").contains("larger than any operator's"));
+        assert!(refused("127.0.0.0/16").contains("loopback"));
+        assert!(refused("192.0.2.0/24").contains("documentation"));
+        let many: Vec<String> = (0..17)
+            .map(|net| format!("{}.0.0.0/12", 40 + net))
+            .collect();
+        assert!(refused(&many.join("\n")).contains("together are larger"));
         assert_eq!(
             operator.claim(source("192.0.2.7"), 1_893_456_000),
             Claim::Proven,

@@ -20,13 +20,17 @@ use cattlegrid_core::analysis::Block;
 use cattlegrid_core::format::Format;
 use cattlegrid_core::knowledge::Knowledge;
 use cattlegrid_core::knowledge::Operator;
+use cattlegrid_core::networks::Documentation;
 
 /// One operator with a published list, in networks for documentation.
 fn operators() -> Vec<Operator> {
     let facts = "name = \"Example\"\n[[robots]]\nagent = \"Examplebot\"\npurpose = \"search\"\n";
     let mut operator = Operator::parse("example", facts).unwrap();
     operator
-        .set_published("# date 2030-01-31\n198.51.100.0/24\n")
+        .set_published(
+            "# date 2030-01-31\n198.51.100.0/24\n",
+            Documentation::Allowed,
+        )
         .unwrap();
     vec![operator]
 }

@@ -16,6 +16,7 @@ use rusqlite_migration::Migrations;
 use super::Base;
 use super::Change;
 use super::Session;
+use super::backup::backup;
 use super::rows;
 use crate::fault::Fault;
 
@@ -91,6 +92,9 @@ impl Base {
                 ),
             ));
         }
+        if backup(path).exists() {
+            return Err(Fault::Vanished(path.to_owned(), backup(path)));
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut base = Base::connect(Path::new(":memory:"), flags)?;
         let fault = |error: rusqlite::Error| Fault::of(path, &error);
@@ -112,7 +116,7 @@ impl Base {
             .map_err(|error| io_fault(path, &error))
     }
 
-    fn connect(path: &Path, flags: OpenFlags) -> Result<Base, Fault> {
+    pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Base, Fault> {
         let fault = |error: rusqlite::Error| Fault::of(path, &error);
         let connection = Connection::open_with_flags(path, flags).map_err(fault)?;
         connection.busy_timeout(PATIENCE).map_err(fault)?;
@@ -206,33 +210,6 @@ impl Base {
         }
         copied
     }
-
-    /// Keeps a sound copy beside the base, for the day it is damaged.
-    pub fn keep_copy(&self) -> Result<(), Fault> {
-        self.copy_to(&backup(&self.path))
-    }
-
-    /// Puts the last sound copy in the place of a base; what was there is kept under another name, which is given back.
-    pub fn restore(path: &Path) -> Result<(Base, PathBuf), Fault> {
-        let copy = backup(path);
-        Base::open(&copy)?;
-        let other = |error: std::io::Error| io_fault(path, &error);
-        let kept = (1..)
-            .map(|number| beside(path, &format!(".damaged-{number}")))
-            .find(|name| !name.exists())
-            .unwrap_or_else(|| beside(path, ".damaged"));
-        for end in ["", "-wal", "-shm"] {
-            let from = beside(path, end);
-            if from.exists() {
-                fs::rename(&from, beside(&kept, end)).map_err(other)?;
-            }
-        }
-        let part = beside(path, ".part");
-        fs::copy(&copy, &part).map_err(other)?;
-        move_into_place(&part, path).map_err(other)?;
-        let base = Base::open_or_create(path)?;
-        Ok((base, kept))
-    }
 }
 
 /// Removes half a copy, where there is one, with the journal that SQLite wrote it with.
@@ -247,7 +224,7 @@ fn discard(part: &Path) -> std::io::Result<()> {
 }
 
 /// Puts a written file in the place of another, so that after a power failure one of them is there whole.
-fn move_into_place(part: &Path, path: &Path) -> std::io::Result<()> {
+pub(super) fn move_into_place(part: &Path, path: &Path) -> std::io::Result<()> {
     File::open(part)?.sync_all()?;
     fs::rename(part, path)?;
     sync_folder(path)
@@ -261,19 +238,14 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-fn io_fault(path: &Path, error: &std::io::Error) -> Fault {
+pub(super) fn io_fault(path: &Path, error: &std::io::Error) -> Fault {
     match error.kind() {
         std::io::ErrorKind::StorageFull => Fault::Full(path.to_owned()),
         _ => Fault::Other(path.to_owned(), error.to_string()),
     }
 }
 
-/// The copy that is kept beside a base.
-fn backup(path: &Path) -> PathBuf {
-    beside(path, ".backup")
-}
-
-fn beside(path: &Path, end: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)
@@ -285,7 +257,10 @@ fn look_at(path: &Path) -> Result<(), Fault> {
     let metadata = match path.metadata() {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Fault::Missing(path.to_owned()));
+            return Err(match backup(path).exists() {
+                true => Fault::Vanished(path.to_owned(), backup(path)),
+                false => Fault::Missing(path.to_owned()),
+            });
         }
         Err(error) => return Err(Fault::Other(path.to_owned(), error.to_string())),
     };

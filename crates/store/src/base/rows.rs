@@ -303,6 +303,15 @@ pub(super) fn changes(
     rows.map(|row| row.map(|(record, _)| record)).collect()
 }
 
+/// True where a change is among those that are kept, whether it was undone or not.
+pub(super) fn knows(connection: &Connection, change: &ChangeRecord) -> rusqlite::Result<bool> {
+    connection.query_row(
+        "SELECT EXISTS (SELECT 1 FROM changes WHERE batch = ? AND time = ? AND by = ? AND subject = ?)",
+        params![change.batch, change.time, change.by, change.subject.to_string()],
+        |row| row.get(0),
+    )
+}
+
 /// Changes that were made together and not undone, in their order.
 pub(super) fn of_batch(connection: &Connection, batch: i64) -> rusqlite::Result<Vec<ChangeRecord>> {
     let query = format!(

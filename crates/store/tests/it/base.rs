@@ -258,7 +258,7 @@ fn a_damaged_base_is_restored_from_its_copy_and_kept() {
     assert!(matches!(fault, Fault::Damaged(..)), "{fault}");
     let (base, kept) = Base::restore(&path).unwrap();
     assert_eq!(subjects(&base), ["192.0.2.7"]);
-    assert_eq!(fs::read(kept).unwrap(), bytes);
+    assert_eq!(fs::read(kept.unwrap()).unwrap(), bytes);
     assert!(folder.path().join("kb.sqlite.backup").exists());
 }
 

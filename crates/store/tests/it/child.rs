@@ -65,6 +65,7 @@ fn child() {
         }
         .run(steps.parse().unwrap()),
         ["serve"] => serve(&path),
+        ["restore"] => drop(Base::restore(&path).unwrap()),
         _ => panic!("no such task: {task}"),
     }
 }
@@ -205,7 +206,7 @@ fn serve(path: &Path) {
             "put" => open
                 .apply(&[put(large(rest))], "a test", NOW)
                 .map(|_| String::new()),
-            "copy" => open.keep_copy().map(|()| String::new()),
+            "copy" => open.keep_copy().map(|_| String::new()),
             "check" => open.check().map(|()| String::new()),
             "count" => open.entries().map(|entries| entries.len().to_string()),
             "reopen" => {

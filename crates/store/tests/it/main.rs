@@ -17,6 +17,7 @@ mod flips;
 mod lookups;
 mod programs;
 mod recording;
+mod restore;
 mod serving;
 
 use std::path::PathBuf;
