@@ -306,7 +306,10 @@ impl Finder<'_> {
             .map(|tables| {
                 let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
                 let mut add = |source: Source, window: Window, profile: &Profile| {
-                    let cluster = clusters.get(&(source, window)).map(|value| Key {
+                    // Most sources are too light for a fingerprint, and so for a look.
+                    let has_print = profile.requests >= self.options().series_requests_min;
+                    let cluster = has_print.then(|| clusters.get(&(source, window)));
+                    let cluster = cluster.flatten().map(|value| Key {
                         window,
                         how: How::Times,
                         value: *value,
@@ -336,11 +339,12 @@ impl Finder<'_> {
 
     /// False for the manner of a text browser: that is no sign of a program.
     fn may_share(&self, key: &Key, profile: &Profile) -> bool {
-        let agent = profile
-            .agents
-            .top()
-            .and_then(|agent| self.agents.text(agent));
-        key.how != How::Manner || !agent.is_some_and(is_text_browser)
+        if key.how != How::Manner {
+            return true;
+        }
+        let top = profile.agents.top();
+        let agent = top.and_then(|agent| self.agents.text(agent));
+        !agent.is_some_and(is_text_browser)
     }
 
     /// Judges a group as one, and keeps it if it crawls.

@@ -3,6 +3,7 @@
 mod cells;
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use cattlegrid_learn::series::DAY;
 
@@ -193,6 +194,9 @@ pub struct Site {
     /// Page requests by their referrer's host: where a log has no assets, the site's own is the one named most.
     page_hosts: Cells<u32, HOST_CELLS>,
     page_referrers: u64,
+    /// Which cells of borrowed referrers hold a host of the site's own, once everything is added up and somebody asks: that takes a look
+    /// at all hosts, and thousands of sources ask.
+    own_cells: OnceLock<[bool; REFERRER_CELLS]>,
     /// The query strings of sources with pages enough to have a habit: all of them, and those that look like people.
     habits: [QueryHabits; 2],
     /// Pages of all sources with more than one request.
@@ -261,6 +265,7 @@ impl Default for Site {
             customs: Customs::default(),
             page_hosts: Cells::default(),
             page_referrers: 0,
+            own_cells: OnceLock::new(),
             habits: [QueryHabits::default(); 2],
             distinct_pages: Distinct::default(),
             half_hours: Vec::new(),
@@ -330,6 +335,7 @@ impl Site {
 
     /// Adds another part of the same window.
     pub fn absorb(&mut self, other: &Site) {
+        self.own_cells = OnceLock::new();
         self.pages += other.pages;
         self.first_seen = self.first_seen.min(other.first_seen);
         self.last_seen = self.last_seen.max(other.last_seen);
@@ -521,10 +527,11 @@ impl Site {
             return 0;
         }
         let is_own = |cell: usize| self.is_own_in(cell, REFERRER_CELLS);
-        let cells = borrowed.into_iter().enumerate();
+        let own = self.own_cells.get_or_init(|| std::array::from_fn(is_own));
+        let cells = borrowed.into_iter().zip(own);
         cells
-            .filter(|(cell, count)| *count > 0 && is_own(*cell))
-            .map(|(_, count)| u32::from(count))
+            .filter(|(_, is_own)| **is_own)
+            .map(|(count, _)| u32::from(count))
             .sum()
     }
 

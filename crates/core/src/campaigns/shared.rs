@@ -7,6 +7,8 @@ use std::sync::atomic::Ordering;
 
 use cattlegrid_learn::cluster::Fingerprint;
 use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use super::How;
@@ -64,7 +66,7 @@ impl Key {
 pub(super) struct Seen {
     /// Sources that use an agent, and how many of them behave like people. A source counts for the one it uses most: there are never
     /// more than sources in the tables.
-    pub(super) agents: BTreeMap<(Window, u32), Count>,
+    pub(super) agents: HashMap<(Window, u32), Count, RandomState>,
     pub(super) prints: Vec<Print>,
     pub(super) everybody: BTreeMap<Window, Sums>,
     pub(super) requests: BTreeMap<Window, u64>,

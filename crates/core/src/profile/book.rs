@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
+use super::flag;
 use crate::knowledge::Knowledge;
 use crate::knowledge::browser_released;
 
@@ -20,9 +21,36 @@ pub struct AgentBook {
 #[derive(Debug, Clone)]
 struct AgentNote {
     hash: u64,
-    robot: u16,
+    known: KnownAgent,
     /// Shared with the books it is copied to.
     text: Arc<[u8]>,
+}
+
+/// What an agent's text says, found out once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KnownAgent {
+    /// One more than the number of the robot it names itself as.
+    pub(super) robot: u16,
+    /// Bits of a record: whether it is a browser's kind of agent, and whether it names a program that somebody asked to come.
+    pub(super) flags: u32,
+}
+
+impl KnownAgent {
+    fn find(agent: &[u8], knowledge: &Knowledge) -> KnownAgent {
+        let number = knowledge.robots.find(agent);
+        let robot = number.and_then(|number| knowledge.robots.robot(number));
+        let mut flags = 0;
+        if agent.starts_with(b"Mozilla/") || agent.starts_with(b"Opera/") {
+            flags |= flag::BROWSER;
+        }
+        if robot.is_some_and(|robot| robot.purpose.is_automated()) {
+            flags |= flag::AUTOMATED;
+        }
+        KnownAgent {
+            robot: number.map_or(0, |number| number + 1),
+            flags,
+        }
+    }
 }
 
 /// Agents that are kept with their text.
@@ -40,28 +68,27 @@ impl Default for AgentBook {
 }
 
 impl AgentBook {
-    /// One more than the number of the robot an agent names itself as, remembered by hash.
-    pub(super) fn robot(&mut self, hash: u64, agent: &[u8], knowledge: &Knowledge) -> u16 {
-        let find = || knowledge.robots.find(agent).map_or(0, |number| number + 1);
+    /// What an agent's text says, remembered by hash.
+    pub(super) fn known(&mut self, hash: u64, agent: &[u8], knowledge: &Knowledge) -> KnownAgent {
         if hash > self.limit {
-            return find();
+            return KnownAgent::find(agent, knowledge);
         }
         match self
             .table
             .entry(hash, |note| note.hash == hash, |note| note.hash)
         {
-            Entry::Occupied(note) => note.get().robot,
+            Entry::Occupied(note) => note.get().known,
             Entry::Vacant(place) => {
-                let robot = find();
+                let known = KnownAgent::find(agent, knowledge);
                 place.insert(AgentNote {
                     hash,
-                    robot,
+                    known,
                     text: agent[..agent.len().min(AGENT_BYTES_MAX)].into(),
                 });
                 if self.table.len() >= 2 * AGENTS_MAX {
                     self.shrink();
                 }
-                robot
+                known
             }
         }
     }
@@ -137,7 +164,7 @@ impl AgentIndex {
     /// What is new when a log was written shows in the log.
     pub fn newest_browsers(&self) -> Option<f64> {
         *self.newest.get_or_init(|| {
-            let texts = self.notes.iter().filter(|note| note.robot == 0);
+            let texts = self.notes.iter().filter(|note| note.known.robot == 0);
             let mut years: Vec<f64> = texts
                 .filter_map(|note| browser_released(&note.text))
                 .collect();
@@ -148,7 +175,7 @@ impl AgentIndex {
 
     /// The number of the robot the agent names itself as.
     pub fn robot(&self, agent: u32) -> Option<u16> {
-        self.note(agent)?.robot.checked_sub(1)
+        self.note(agent)?.known.robot.checked_sub(1)
     }
 
     fn note(&self, agent: u32) -> Option<&AgentNote> {
@@ -172,7 +199,7 @@ mod tests {
         let fill = |agents: &mut dyn Iterator<Item = &u64>| {
             let mut book = AgentBook::default();
             agents.for_each(|hash| {
-                book.robot(*hash, &hash.to_le_bytes(), &knowledge);
+                book.known(*hash, &hash.to_le_bytes(), &knowledge);
             });
             book
         };
@@ -198,13 +225,13 @@ mod tests {
         let mut book = AgentBook::default();
         for number in 0..3 * AGENTS_MAX as u64 {
             let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            book.robot(hash, b"an invented agent", &knowledge);
+            book.known(hash, b"an invented agent", &knowledge);
         }
-        book.robot(u64::MAX, b"new", &knowledge);
-        book.robot(7, b"known", &knowledge);
+        book.known(u64::MAX, b"new", &knowledge);
+        book.known(7, b"known", &knowledge);
         book.keep(&[7]);
         assert_eq!(book.table.len(), 1);
-        book.robot(u64::MAX, b"new", &knowledge);
+        book.known(u64::MAX, b"new", &knowledge);
         let index = book.into_index();
         assert_eq!(index.text(7), Some(b"known".as_slice()));
         assert_eq!(index.text(u32::MAX), Some(b"new".as_slice()));

@@ -38,6 +38,33 @@ pub struct Gathered {
     /// Text of sources that are no addresses, by hash.
     pub tokens: Vec<(u64, Box<[u8]>)>,
     referrer: LastSite,
+    listings: Listed,
+}
+
+/// Which pages that led somewhere are listings, by hash, of those named lately: a search for all texts of listings in each takes as long as
+/// reading the rest of the referrer.
+#[derive(Debug)]
+struct Listed(Vec<u64>);
+
+/// Pages that are remembered; a later one takes the place of an earlier one.
+const LISTED: usize = 2048;
+
+impl Default for Listed {
+    fn default() -> Listed {
+        Listed(vec![0; LISTED])
+    }
+}
+
+impl Listed {
+    /// Whether the page with this hash is a listing: remembered in the lowest bit of the hash, or from `look`.
+    #[inline]
+    fn is_match(&mut self, hash: u64, look: impl FnOnce() -> bool) -> bool {
+        let place = &mut self.0[(hash >> 1) as usize % LISTED];
+        if (*place ^ hash) >> 1 != 0 {
+            *place = hash & !1 | u64::from(look());
+        }
+        *place & 1 == 1
+    }
 }
 
 /// The site that was named last as a referrer: nearly always the next one's, too.
@@ -194,7 +221,7 @@ impl Lens {
         if is_redirect(request.status) && record.has(flag::PAGE | flag::POST) {
             record.flags |= flag::MOVED;
         }
-        self.look_at_referrer(request, &mut gathered.referrer, &mut record);
+        self.look_at_referrer(request, gathered, &mut record);
         self.look_at_agent(request, knowledge, gathered, &mut record);
         if let Some(rules) = &knowledge.rules
             && rules.forbid(record.robot.checked_sub(1), request.target)
@@ -334,7 +361,13 @@ impl Lens {
         record.set_folder();
     }
 
-    fn look_at_referrer(&self, request: &Request<'_>, site: &mut LastSite, record: &mut Record) {
+    fn look_at_referrer(
+        &self,
+        request: &Request<'_>,
+        gathered: &mut Gathered,
+        record: &mut Record,
+    ) {
+        let site = &mut gathered.referrer;
         match request.referrer {
             Field::NotLogged => {}
             Field::Empty => record.flags |= flag::REFERRER_LOGGED | flag::REFERRER_EMPTY,
@@ -349,6 +382,7 @@ impl Lens {
                     None => site.set(referrer, self),
                 };
                 record.referrer_host = site.hash;
+                let hash = self.hash(rest);
                 // Browsers name a page with its path. A request that refers to itself follows no link; a form is often sent to its
                 // own page.
                 let is_itself = rest == request.target && !record.has(flag::POST);
@@ -371,7 +405,7 @@ impl Lens {
                     if !(record.has(flag::ASSET) && path(rest).ends_with(b".css")) {
                         record.from = match rest {
                             b"/" => START,
-                            _ => self.hash(rest) as u16,
+                            _ => hash as u16,
                         };
                     }
                 }
@@ -382,7 +416,8 @@ impl Lens {
                 {
                     record.flags |= flag::REFERRER_OWN;
                 }
-                if record.has(flag::PAGE) && self.listings.is_match(rest) {
+                let look = || self.listings.is_match(rest);
+                if record.has(flag::PAGE) && gathered.listings.is_match(hash, look) {
                     record.flags |= flag::REFERRER_LISTING;
                 }
             }
@@ -402,18 +437,9 @@ impl Lens {
             Field::Value(agent) => {
                 let hash = self.hash(agent);
                 record.agent = hash as u32;
-                record.robot = gathered.agents.robot(hash, agent, knowledge);
-                record.flags |= flag::AGENT_LOGGED;
-                if agent.starts_with(b"Mozilla/") || agent.starts_with(b"Opera/") {
-                    record.flags |= flag::BROWSER;
-                }
-                let robot = record
-                    .robot
-                    .checked_sub(1)
-                    .and_then(|number| knowledge.robots.robot(number));
-                if robot.is_some_and(|robot| robot.purpose.is_automated()) {
-                    record.flags |= flag::AUTOMATED;
-                }
+                let known = gathered.agents.known(hash, agent, knowledge);
+                record.robot = known.robot;
+                record.flags |= flag::AGENT_LOGGED | known.flags;
             }
         }
     }
