@@ -32,7 +32,16 @@ fn what_the_page_solves_the_gate_accepts() {
     let (gate, mut jar) = (gate(), Jar::default());
     for bits in [0, 4, 5, 12, 16] {
         jar.ask(&gate, &visitor(), "/", NOW);
-        let puzzle = gate.mint(&visitor(), b"/", bits, [&jar.header()[..]], NOW);
+        let puzzle = gate.mint(
+            &visitor(),
+            b"/",
+            Terms {
+                bits: bits,
+                ..TERMS
+            },
+            [&jar.header()[..]],
+            NOW,
+        );
         let Some(work) = solved_by_node(&puzzle.seed, puzzle.bits) else {
             return;
         };
