@@ -2,7 +2,7 @@
 
 use cattlegrid_core::policy::Solutions;
 
-/// 2^15 walks: 75 ms of one core of a desktop computer, half a second of one that is six times slower.
+/// 2^15 walks: 68 ms of one core of a server, 0.7 s in Chromium on one thread with the processor throttled six times.
 const BITS_BASE: u32 = 15;
 /// 2^20 walks: a few seconds, on several cores, of a slow phone. More would lock such phones out.
 const BITS_MAX: u32 = 20;
