@@ -294,7 +294,7 @@ fn an_entry_stays_while_a_new_window_is_young_and_goes_when_the_crowd_does() {
     let outcome = update(people(Some(alone), later), &known, &limits, later);
     assert_eq!(outcome.revoked, 1);
     let left = &after(known, &outcome)[0].1;
-    assert_eq!((left.action, left.cap), (Action::Watch, 2500));
+    assert_eq!((left.action, left.cap), (Action::Watch, 2000));
 }
 
 #[test]
