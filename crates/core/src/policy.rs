@@ -4,6 +4,7 @@
 
 mod counters;
 mod limits;
+mod rates;
 mod standing;
 
 pub use counters::Counters;
@@ -17,6 +18,8 @@ pub use standing::Standing;
 use std::io::Read;
 use std::sync::Arc;
 
+use self::rates::Draw;
+use crate::profile::Content;
 use crate::request::Source;
 
 /// What happens to a request.
@@ -51,6 +54,8 @@ pub enum Reason {
     OwnersRule,
     /// An entry of the owner in the knowledge base.
     OwnersEntry,
+    /// A shipped rule: what programs are meant to fetch.
+    DefaultRule,
     /// The sender is signed in.
     SignedIn,
     /// The sender is signed in, and asks for more than a person does.
@@ -63,6 +68,8 @@ pub enum Reason {
     Entry,
     /// The sender has shown lately that it is no crawler.
     Cleared,
+    /// The same, but it asks faster than a person does.
+    ClearedTooFast,
     /// Something in the session is suspicious.
     Suspicious,
     /// More pages in a day than the first limit.
@@ -79,15 +86,17 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Reason; 14] = [
+    pub const ALL: [Reason; 16] = [
         Reason::OwnersRule,
         Reason::OwnersEntry,
+        Reason::DefaultRule,
         Reason::SignedIn,
         Reason::SignedInTooFast,
         Reason::Proven,
         Reason::Disproved,
         Reason::Entry,
         Reason::Cleared,
+        Reason::ClearedTooFast,
         Reason::Suspicious,
         Reason::ManyPages,
         Reason::TooManyPages,
@@ -103,6 +112,7 @@ impl Reason {
             self,
             Entry
                 | Cleared
+                | ClearedTooFast
                 | Suspicious
                 | ManyPages
                 | TooManyPages
@@ -117,12 +127,14 @@ impl Reason {
         match self {
             Reason::OwnersRule => "owners_rule",
             Reason::OwnersEntry => "owners_entry",
+            Reason::DefaultRule => "default_rule",
             Reason::SignedIn => "signed_in",
             Reason::SignedInTooFast => "signed_in_too_fast",
             Reason::Proven => "proven",
             Reason::Disproved => "disproved",
             Reason::Entry => "entry",
             Reason::Cleared => "cleared",
+            Reason::ClearedTooFast => "cleared_too_fast",
             Reason::Suspicious => "suspicious",
             Reason::ManyPages => "many_pages",
             Reason::TooManyPages => "too_many_pages",
@@ -145,6 +157,29 @@ pub enum Proof {
     Disproved,
 }
 
+/// A valid clearance, and where it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clearance {
+    /// Its number. Its pages are counted here.
+    pub id: u64,
+    /// Pages it is good for.
+    pub pages: u32,
+    /// Where it is used.
+    pub place: Place,
+}
+
+/// Where a clearance is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In a network where it was earned or confirmed.
+    Home,
+    /// Elsewhere, after it was confirmed in other networks so many times.
+    Away {
+        /// How often it was confirmed.
+        moves: u8,
+    },
+}
+
 /// Facts of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
@@ -152,18 +187,22 @@ pub struct Asked {
     pub source: Source,
     /// Seconds since 1970.
     pub time: u32,
-    /// It asks for a page: parts of pages and our own paths do not count.
-    pub is_page: bool,
+    /// What it asks for: parts of pages and our own paths do not count.
+    pub content: Content,
+    /// It counts: a question that is asked a second time does not.
+    pub is_counted: bool,
     /// Hash of the user agent, 0 where none was sent.
     pub agent: u32,
     /// What a rule of the owner says.
     pub rule: Option<Decision>,
+    /// A shipped rule lets it pass, unless its source is denied.
+    pub is_open: bool,
     /// The signed-in person.
     pub user: Option<u64>,
     /// Whether a robot is who it says.
     pub proof: Proof,
-    /// The number of a valid clearance. Its pages are counted here.
-    pub clearance: Option<u64>,
+    /// A valid clearance.
+    pub clearance: Option<Clearance>,
     /// The session is suspicious, or a proof of being no crawler has failed.
     pub is_suspicious: bool,
 }
@@ -174,9 +213,11 @@ impl Asked {
         Asked {
             source,
             time,
-            is_page: true,
+            content: Content::Page,
+            is_counted: true,
             agent: 0,
             rule: None,
+            is_open: false,
             user: None,
             proof: Proof::None,
             clearance: None,
@@ -198,13 +239,23 @@ pub struct Decided {
     pub pages: u32,
     /// An allowed source has passed its cap, and is treated as an unknown one until it is below it again.
     pub is_over_cap: bool,
+    /// Seconds after which who must wait may come again.
+    pub retry_after: u32,
 }
+
+/// Seconds that who must wait waits, where nothing says for how long.
+const RETRY_AFTER: u32 = 60;
 
 impl Decided {
     /// True for a source that asks for more than the second limit and of which nothing is known: models are to decide.
     pub fn is_to_be_judged(&self, limits: &Limits) -> bool {
         let is_unknown = matches!(self.reason, Reason::TooManyPages | Reason::Cleared);
         is_unknown && self.pages > limits.k2
+    }
+
+    /// True for the request with which such a source crosses the second limit, or a further multiple of it: it is to be judged now.
+    pub fn is_to_be_judged_now(&self, limits: &Limits) -> bool {
+        self.is_to_be_judged(limits) && (self.pages - 1).is_multiple_of(limits.k2.max(1))
     }
 
     fn by(decision: Decision, reason: Reason) -> Decided {
@@ -214,6 +265,7 @@ impl Decided {
             entry: None,
             pages: 0,
             is_over_cap: false,
+            retry_after: RETRY_AFTER,
         }
     }
 }
@@ -259,6 +311,10 @@ impl Policy {
         if let Some(ruling) = ruling.filter(|ruling| ruling.is_owners) {
             return by_entry(ruling, Reason::OwnersEntry);
         }
+        let is_denied = ruling.is_some_and(|ruling| ruling.action == Action::Deny);
+        if asked.is_open && !is_denied {
+            return Decided::by(Decision::Pass, Reason::DefaultRule);
+        }
         if let Some(user) = asked.user {
             return self.signed_in(user, asked);
         }
@@ -271,68 +327,158 @@ impl Policy {
             return by_entry(ruling, Reason::Entry);
         }
         // Counted whatever comes: who solves challenges is judged above the second limit like anybody else.
+        let new = self.weigh(asked);
+        let pages = self
+            .counters
+            .count(Tally::source(asked.source), asked.time, new);
         let allowed = ruling.filter(|ruling| ruling.action == Action::Allow);
-        let Some(allowed) = allowed else {
-            return match self.is_cleared(asked) {
-                true => self.cleared(self.count(Tally::source(asked.source), asked)),
-                false => self.by_volume(asked, ruling, self.count_with_network(asked)),
-            };
-        };
-        let pages = self.count(Tally::source(asked.source), asked);
-        if allowed.cap == 0 || pages <= allowed.cap {
+        if let Some(allowed) = allowed.filter(|allowed| allowed.cap == 0 || pages <= allowed.cap) {
             return Decided {
                 pages,
                 ..by_entry(allowed, Reason::Entry)
             };
         }
-        let decided = match self.is_cleared(asked) {
-            true => self.cleared(pages),
-            false => {
-                let network = asked.source.network().map(Tally::network);
-                let of_network = network.map_or(0, |network| self.count(network, asked));
-                self.by_volume(asked, ruling, [pages, of_network])
-            }
+        let decided = match self.by_clearance(asked, new) {
+            Some(cleared) => Decided { pages, ..cleared },
+            None => self.by_volume(asked, ruling, pages, new),
         };
         Decided {
-            is_over_cap: true,
+            is_over_cap: allowed.is_some(),
             ..decided
         }
     }
 
-    fn cleared(&self, pages: u32) -> Decided {
-        Decided {
-            pages,
-            ..Decided::by(Decision::Pass, Reason::Cleared)
+    /// Pages that a request counts as. Of documents some count as one together.
+    fn weigh(&self, asked: &Asked) -> u16 {
+        match asked.content {
+            _ if !asked.is_counted => 0,
+            Content::Page => 1,
+            Content::Document => u16::from(self.fills_a_page(asked.source, asked.time)),
+            Content::Part => 0,
         }
     }
 
-    /// Counts a request of a source, and of the network around it.
-    fn count_with_network(&self, asked: &Asked) -> [u32; 2] {
-        let source = Tally::source(asked.source);
-        match asked.source.network().map(Tally::network) {
-            Some(network) => {
-                self.counters
-                    .count_both([source, network], asked.time, u16::from(asked.is_page))
-            }
-            None => [self.count(source, asked), 0],
-        }
+    /// Counts a document. True for the one that makes a page with those before it.
+    fn fills_a_page(&self, source: Source, time: u32) -> bool {
+        let documents = self.counters.count(Tally::documents(source), time, 1);
+        documents.is_multiple_of(self.limits.documents_per_page.max(1))
     }
 
-    /// Takes a page out of a clearance's budget, where there is a clearance with one left. What is no page takes nothing.
-    fn is_cleared(&self, asked: &Asked) -> bool {
-        let Some(tally) = asked.clearance.map(Tally::clearance) else {
-            return false;
+    /// What a clearance says; nothing where there is none, or none that is good for another page here.
+    fn by_clearance(&self, asked: &Asked, new: u16) -> Option<Decided> {
+        let clearance = asked.clearance?;
+        let (counters, time) = (&self.counters, asked.time);
+        let spare = match asked.content {
+            Content::Page | Content::Document => 1,
+            // They belong to pages that were counted before.
+            Content::Part => 0,
         };
-        let budget = self.limits.clearance_pages;
+        if !self.is_good(&clearance, time, spare) {
+            return None;
+        }
+        let draw = match (new, asked.content) {
+            (1.., _) => Some(Draw::Take),
+            (0, Content::Page) => Some(Draw::Look),
+            _ => None,
+        };
+        if let Some(draw) = draw
+            && let Err(seconds) = counters.rates.draw(clearance.id, time, &self.limits, draw)
+        {
+            return Some(Decided {
+                retry_after: seconds,
+                ..Decided::by(Decision::Throttle, Reason::ClearedTooFast)
+            });
+        }
         // Counted first and compared then: of two threads with the last page only one passes.
-        match asked.is_page {
-            true => self.counters.count(tally, asked.time, 1) <= budget,
-            false => self.counters.look(tally, asked.time) < budget,
+        let mut budgets = self.budgets(&clearance).into_iter().flatten();
+        let passes = budgets.all(|(tally, most)| counters.count(tally, time, new) <= most);
+        passes.then(|| Decided::by(Decision::Pass, Reason::Cleared))
+    }
+
+    /// True where a clearance is good for so many pages more where it is used.
+    pub fn is_good(&self, clearance: &Clearance, time: u32, pages: u32) -> bool {
+        let mut budgets = self.budgets(clearance).into_iter().flatten();
+        budgets.all(|(tally, most)| self.counters.look(tally, time) + pages <= most)
+    }
+
+    /// What the pages of a clearance are counted by, and how many there may be: away from home first, so that what does not pass there
+    /// takes nothing out of the budget.
+    fn budgets(&self, clearance: &Clearance) -> [Option<(Tally, u32)>; 2] {
+        let away = match clearance.place {
+            Place::Home => None,
+            Place::Away { moves } => Some((Tally::away(clearance.id, moves), self.limits.k1)),
+        };
+        let pages = clearance.pages.min(self.limits.clearance_pages);
+        [away, Some((Tally::clearance(clearance.id), pages))]
+    }
+
+    /// Counts a page that nobody foresaw: it came in answer to what did not look like a request for one.
+    pub fn count_page(&self, source: Source, clearance: Option<&Clearance>, time: u32) {
+        let pages = self.counters.count(Tally::source(source), time, 1);
+        match clearance {
+            Some(clearance) => {
+                for (tally, _) in self.budgets(clearance).into_iter().flatten() {
+                    self.counters.count(tally, time, 1);
+                }
+            }
+            None if pages <= self.limits.k1 => {
+                self.crowded(source, time, 1);
+            }
+            None => {}
+        }
+    }
+
+    /// Counts a document that nobody foresaw.
+    pub fn count_document(&self, source: Source, clearance: Option<&Clearance>, time: u32) {
+        if self.fills_a_page(source, time) {
+            self.count_page(source, clearance, time);
+        }
+    }
+
+    /// Counts a part of a page that was answered with an error page: the first ones are a site's fault, from then on they are pages.
+    pub fn count_broken_part(&self, source: Source, clearance: Option<&Clearance>, time: u32) {
+        let broken = self.counters.count(Tally::broken_parts(source), time, 1);
+        if broken > self.limits.broken_parts {
+            self.count_page(source, clearance, time);
+        }
+    }
+
+    /// Counts pages of an unknown source for the networks around it; gives the pages of the first one that has had too many.
+    ///
+    /// Only pages that pass are counted there, and a network that has had too many adds nothing to those around it: one customer of a
+    /// provider uses up its own budget, not that of all the others.
+    fn crowded(&self, source: Source, time: u32, new: u16) -> Option<u32> {
+        source.networks().find_map(|network| {
+            let pages = self.counters.count(Tally::network(network), time, new);
+            (pages > self.limits.network_budget(network.length)).then_some(pages)
+        })
+    }
+
+    /// Challenges that were solved in the last day around a source, as if it had solved them alone: those of its networks count less the
+    /// more sources share them.
+    pub fn solutions(&self, source: Source, time: u32) -> Solutions {
+        let of_networks = source.networks().map(|network| {
+            let solved = self.counters.look(Tally::network_solutions(network), time);
+            solved / shared_by(network.length)
+        });
+        Solutions {
+            of_source: self.counters.look(Tally::solutions(source), time),
+            of_network: of_networks.max().unwrap_or(0),
+        }
+    }
+
+    /// Counts a challenge that a source has solved.
+    pub fn count_solution(&self, source: Source, time: u32) {
+        self.counters.count(Tally::solutions(source), time, 1);
+        for network in source.networks() {
+            let tally = Tally::network_solutions(network);
+            self.counters.count(tally, time, 1);
         }
     }
 
     fn signed_in(&self, user: u64, asked: &Asked) -> Decided {
-        let pages = self.count(Tally::user(user), asked);
+        let new = self.weigh(asked);
+        let pages = self.counters.count(Tally::user(user), asked.time, new);
         let (decision, reason) = match pages > self.limits.user_pages {
             true => (Decision::Throttle, Reason::SignedInTooFast),
             false => (Decision::Pass, Reason::SignedIn),
@@ -344,14 +490,12 @@ impl Policy {
     }
 
     /// An unknown source, by what it and those around it have asked for.
-    fn by_volume(
-        &self,
-        asked: &Asked,
-        ruling: Option<Ruling>,
-        [pages, of_network]: [u32; 2],
-    ) -> Decided {
+    fn by_volume(&self, asked: &Asked, ruling: Option<Ruling>, pages: u32, new: u16) -> Decided {
         let watched = ruling.filter(|ruling| ruling.action == Action::Watch);
-        let of_group = watched.map_or(0, |ruling| self.count(Tally::entry(ruling.entry), asked));
+        let of_group = watched.map_or(0, |ruling| {
+            let group = Tally::entry(ruling.entry);
+            self.counters.count(group, asked.time, new)
+        });
         let limits = &self.limits;
         let (reason, pages) = if asked.is_suspicious {
             (Reason::Suspicious, pages)
@@ -361,7 +505,7 @@ impl Policy {
             (Reason::ManyPages, pages)
         } else if of_group > limits.k1 {
             (Reason::ManyPagesOfGroup, of_group)
-        } else if of_network > limits.network_pages {
+        } else if let Some(of_network) = self.crowded(asked.source, asked.time, new) {
             (Reason::ManyPagesOfNetwork, of_network)
         } else {
             (Reason::FewPages, pages)
@@ -376,10 +520,31 @@ impl Policy {
             ..Decided::by(decision, reason)
         }
     }
+}
 
-    fn count(&self, tally: Tally, asked: &Asked) -> u32 {
-        self.counters
-            .count(tally, asked.time, u16::from(asked.is_page))
+/// Challenges that were solved around a source in the last day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Solutions {
+    /// By the source.
+    pub of_source: u32,
+    /// In the networks around it, for each as many as one source of an ordinary one would have solved.
+    pub of_network: u32,
+}
+
+impl Solutions {
+    /// The larger of both.
+    pub fn most(self) -> u32 {
+        self.of_source.max(self.of_network)
+    }
+}
+
+/// Sources of an ordinary network of this length that solve challenges on the same day.
+fn shared_by(length: u8) -> u32 {
+    match length {
+        32 => 256,
+        40 => 64,
+        56 => 2,
+        _ => 4,
     }
 }
 

@@ -10,14 +10,17 @@ use hashbrown::HashMap;
 
 use crate::policy::Action;
 use crate::policy::Asked;
+use crate::policy::Clearance;
 use crate::policy::DAY;
 use crate::policy::Decision;
 use crate::policy::Limits;
+use crate::policy::Place;
 use crate::policy::Policy;
 use crate::policy::Proof;
 use crate::policy::Ruling;
 use crate::policy::Standing;
 use crate::policy::Tally;
+use crate::profile::Content;
 use crate::profile::Record;
 use crate::profile::flag;
 use crate::report::Band;
@@ -28,7 +31,7 @@ pub const K1: [u32; 6] = [10, 15, 20, 25, 50, 100];
 /// The second limits.
 pub const K2: [u32; 6] = [100, 500, 1000, 2000, 5000, 10_000];
 /// Seconds until a source that has passed the second limit is judged.
-const JUDGED_AFTER: u32 = 1800;
+const JUDGED_AFTER: u32 = 1;
 /// Requests on a day from which a source is a heavy one.
 pub const HEAVY: u32 = 1000;
 /// Sources that would be stopped and are neither people nor crawlers: so many are named.
@@ -172,7 +175,10 @@ impl Rehearsal {
         self.count(at as usize, record.time, is_page);
         let band = self.visitors[at as usize].band;
         let asked = Asked {
-            is_page,
+            content: match is_page {
+                true => Content::Page,
+                false => Content::Part,
+            },
             agent: record.agent,
             rule: record.has(flag::ROBOTS).then_some(Decision::Pass),
             proof: match band {
@@ -220,12 +226,18 @@ impl Rehearsal {
         (visitor.requests, visitor.pages) = (0, 0);
     }
 
-    fn clearance(&self, source: Source, record: &Record) -> Option<u64> {
+    fn clearance(&self, source: Source, record: &Record) -> Option<Clearance> {
         let cleared = self.cleared.get(&(source, record.agent));
-        cleared.and_then(|(id, until)| (record.time < *until).then_some(*id))
+        cleared.and_then(|(id, until)| {
+            (record.time < *until).then_some(Clearance {
+                id: *id,
+                pages: self.policy.limits.clearance_pages,
+                place: Place::Home,
+            })
+        })
     }
 
-    /// Above the second limit the models decide, at the next half hour: what the analysis found is what they would say.
+    /// Above the second limit the models decide, within a second: what the analysis found is what they would say.
     fn judge(&mut self, source: Source, band: Band, time: u32) {
         let since = *self.passed.entry(source).or_insert(time);
         let limits = &self.policy.limits;
@@ -257,6 +269,8 @@ impl Rehearsal {
         fate.pages += 1;
         match decision {
             Decision::Pass => fate.passed += 1,
+            // They come again a moment later.
+            Decision::Throttle if visitor.band == Band::People => fate.passed += 1,
             Decision::Challenge | Decision::Throttle => {
                 fate.challenged += u64::from(!visitor.is_challenged);
                 visitor.is_challenged = true;

@@ -156,6 +156,33 @@ impl SourceKind {
     }
 }
 
+/// A network around a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Network {
+    /// Its first source.
+    pub first: Source,
+    /// The length of its prefix in bits.
+    pub length: u8,
+}
+
+impl Network {
+    fn around(source: Source, length: u8) -> Network {
+        // An IPv6 source is the upper half of an address.
+        let bits = match source.kind {
+            SourceKind::V4 => 32,
+            SourceKind::V6 | SourceKind::Token => 64,
+        };
+        let host = bits - u32::from(length).min(bits);
+        Network {
+            first: Source {
+                kind: source.kind,
+                value: source.value >> host << host,
+            },
+            length,
+        }
+    }
+}
+
 impl Source {
     /// The network around it: /24 of an IPv4 address, /48 of an IPv6 network. A token tells none.
     pub fn network(self) -> Option<Source> {
@@ -168,6 +195,19 @@ impl Source {
             kind: self.kind,
             value: self.value >> bits << bits,
         })
+    }
+
+    /// The networks around it that are counted, narrowest first: /24 of an IPv4 address; of an IPv6 network all lengths that providers hand
+    /// out, from one household's to their own.
+    pub fn networks(self) -> impl Iterator<Item = Network> {
+        let lengths: &[u8] = match self.kind {
+            SourceKind::V4 => &[24],
+            SourceKind::V6 => &[56, 48, 40, 32],
+            SourceKind::Token => &[],
+        };
+        lengths
+            .iter()
+            .map(move |length| Network::around(self, *length))
     }
 
     /// The source an address names, or `None` for anything that is not an address.

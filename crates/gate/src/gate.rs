@@ -6,20 +6,23 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use cattlegrid_core::format::session;
+use cattlegrid_core::policy;
 use cattlegrid_core::policy::Asked;
 use cattlegrid_core::policy::Counters;
 use cattlegrid_core::policy::Decided;
 use cattlegrid_core::policy::Decision;
+use cattlegrid_core::policy::Place;
 use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Proof;
 use cattlegrid_core::policy::Standing;
 use cattlegrid_core::policy::Tally;
+use cattlegrid_core::profile::Content;
 use cattlegrid_core::profile::Lens;
-use cattlegrid_core::profile::is_page;
 use cattlegrid_core::request::Field;
 use cattlegrid_core::request::Source;
 use hyper::Method;
@@ -28,7 +31,10 @@ use crate::challenge::Challenger;
 use crate::challenge::Clearance;
 use crate::challenge::Moment;
 use crate::challenge::Pages;
+use crate::challenge::Suspicion;
+use crate::challenge::Terms;
 use crate::challenge::Visitor;
+use crate::challenge::confirmation;
 use crate::challenge::difficulty;
 use crate::clock::Clock;
 use crate::config::Mode;
@@ -39,6 +45,7 @@ use crate::headers::Name;
 use crate::log::Texts;
 use crate::metrics::Metrics;
 use crate::rules;
+use crate::rules::Ruled;
 use crate::to_site::Sender;
 use crate::trust;
 use crate::trust::Peer;
@@ -78,6 +85,8 @@ pub(crate) struct Gate {
     pub(crate) is_ending: AtomicBool,
     /// Connections of clients now.
     pub(crate) connections: AtomicUsize,
+    /// A source has crossed the second limit: it is to be judged now.
+    pub(crate) has_crossed: AtomicBool,
 }
 
 impl std::fmt::Debug for Gate {
@@ -110,6 +119,8 @@ pub(crate) struct Judged {
     /// What is done: in shadow mode everything passes.
     pub(crate) done: Decision,
     pub(crate) clearance: Option<Clearance>,
+    /// The same as the policy saw it.
+    pub(crate) used: Option<policy::Clearance>,
 }
 
 impl<'a> Facts<'a> {
@@ -180,14 +191,14 @@ const NO_READERS: [&str; 17] = [
     "SEARCH",
 ];
 
-/// True for a request that counts as a page when it is asked for: many sites answer `get`, or a word that nobody has heard of, like GET.
-pub(crate) fn asks_for_page(method: &str, target: &str) -> bool {
+/// What a request counts as when it is asked for: many sites answer `get`, or a word that nobody has heard of, like GET.
+pub(crate) fn content(method: &str, target: &str) -> Content {
     let method = match method {
         "GET" => "GET",
         known if NO_READERS.contains(&known) => known,
         _ => "GET",
     };
-    is_page(method.as_bytes(), target.as_bytes())
+    Content::of(method.as_bytes(), target.as_bytes())
 }
 
 impl Gate {
@@ -204,6 +215,7 @@ impl Gate {
         let visitor = facts.visitor();
         let subject = rules::Subject {
             path: facts.path(),
+            has_query: facts.target.contains('?'),
             method: facts.method,
             headers: facts.headers,
             source: visitor.source,
@@ -217,24 +229,35 @@ impl Gate {
             agent => live.lens.agent(agent),
         };
         // Who shares an address with a crawler must not share a budget with it.
-        let budget = |clearance: &Clearance| match live.setup.defences.has(Defence::OwnBudget) {
-            true => clearance.id,
-            false => visitor.source.value,
-        };
+        let used = clearance.map(|clearance| {
+            let used = clearance.used_by(visitor.source);
+            match live.setup.defences.has(Defence::OwnBudget) {
+                true => used,
+                false => policy::Clearance {
+                    id: visitor.source.value,
+                    ..used
+                },
+            }
+        });
         let is_unlimited = clearance.is_some() && !live.setup.defences.has(Defence::Budget);
         let rule = match is_unlimited {
-            true => Some(Decision::Pass),
+            true => Some(Ruled::Owners(Decision::Pass)),
             false => live.setup.rules.decide(&subject, &live.setup.defences),
         };
         let asked = Asked {
             source: visitor.source,
             time,
-            is_page: facts.is_counted && asks_for_page(facts.method.as_str(), facts.target),
+            content: content(facts.method.as_str(), facts.target),
+            is_counted: facts.is_counted,
             agent,
-            rule,
+            rule: match rule {
+                Some(Ruled::Owners(decision)) => Some(decision),
+                Some(Ruled::Shipped) | None => None,
+            },
+            is_open: matches!(rule, Some(Ruled::Shipped)),
             user: None,
             proof: Proof::None,
-            clearance: clearance.as_ref().map(budget),
+            clearance: used,
             is_suspicious: false,
         };
         let decided = live.policy.decide(&asked, &self.standing.load());
@@ -242,6 +265,9 @@ impl Gate {
             Mode::Shadow => Decision::Pass,
             Mode::Enforce => decided.decision,
         };
+        if decided.is_to_be_judged_now(&live.policy.limits) {
+            self.has_crossed.store(true, Ordering::Relaxed);
+        }
         if facts.is_counted {
             self.metrics.decided(done, decided.reason);
             if done != decided.decision {
@@ -252,43 +278,51 @@ impl Gate {
             decided,
             done,
             clearance,
+            used,
         }
     }
 
-    /// True where a clearance is good for another page.
-    pub(crate) fn is_cleared(&self, live: &Live, facts: &Facts<'_>) -> bool {
-        let time = self.clock.now();
-        let found = self
-            .challenger
-            .find(facts.cookies(), &facts.visitor(), u64::from(time));
-        let used = found.map(|clearance| self.counters.look(Tally::clearance(clearance.id), time));
-        used.is_some_and(|used| used < live.policy.limits.clearance_pages)
+    /// The clearance that a request shows.
+    pub(crate) fn clearance(&self, facts: &Facts<'_>) -> Option<Clearance> {
+        let time = u64::from(self.clock.now());
+        self.challenger
+            .find(facts.cookies(), &facts.visitor(), time)
     }
 
-    /// The work of a challenge for a source: the more pages it has asked for and the more answers were wrong, the more.
-    pub(crate) fn bits(&self, live: &Live, source: Source) -> u8 {
-        let time = self.clock.now();
-        let limits = &live.policy.limits;
-        let bits = difficulty(
-            u64::from(self.counters.look(Tally::source(source), time)),
-            u64::from(limits.k1),
-            u64::from(limits.k2),
-            self.counters.look(Tally::failures(source), time),
-        );
-        (bits + live.setup.challenge_bits)
-            .saturating_sub(difficulty(0, 1, 1, 0))
-            .max(1)
+    /// True where a clearance is good for another page of a source.
+    pub(crate) fn is_good(&self, live: &Live, clearance: &Clearance, source: Source) -> bool {
+        let used = clearance.used_by(source);
+        live.policy.is_good(&used, self.clock.now(), 1)
     }
 
-    /// Counts a page that came in answer to what did not look like a request for one.
-    pub(crate) fn count_page(&self, source: Source, clearance: Option<u64>) {
-        let tallies = [
-            Some(Tally::source(source)),
-            source.network().map(Tally::network),
-            clearance.map(Tally::clearance),
-        ];
-        for tally in tallies.into_iter().flatten() {
-            self.counters.count(tally, self.clock.now(), 1);
+    /// The terms of a challenge for a source: the more pages it has asked for, the more it has solved and the more answers were wrong, the
+    /// more work. Who has a clearance and came into another network confirms it by little.
+    pub(crate) fn terms(&self, live: &Live, source: Source, known: Option<&Clearance>) -> Terms {
+        let (time, limits) = (self.clock.now(), &live.policy.limits);
+        let confirmed = known.filter(|known| {
+            let home = policy::Clearance {
+                place: Place::Home,
+                ..known.used_by(source)
+            };
+            known.used_by(source) != home && live.policy.is_good(&home, time, 1)
+        });
+        let bits = match confirmed {
+            Some(known) => confirmation(known.moves),
+            None => {
+                let suspicion = Suspicion {
+                    pages: self.counters.look(Tally::source(source), time),
+                    failures: self.counters.look(Tally::failures(source), time),
+                    solutions: live.policy.solutions(source, time),
+                };
+                difficulty(&suspicion, limits.k1, limits.k2)
+            }
+        };
+        let least = difficulty(&Suspicion::default(), 1, 1);
+        Terms {
+            bits: (bits + live.setup.challenge_bits)
+                .saturating_sub(least)
+                .max(1),
+            confirms: confirmed.map(|known| known.id),
         }
     }
 

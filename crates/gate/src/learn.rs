@@ -1,5 +1,5 @@
-//! Learning while running: the lines of the access log go to the disk and into the same analysis that reads old logs; every half hour
-//! all sources are judged, off the path of requests, and new verdicts go into the knowledge base.
+//! Learning while running: the lines of the access log go to the disk and into the same analysis that reads old logs; every half hour, and
+//! when a source crosses the second limit, all sources are judged, off the path of requests, and new verdicts go into the knowledge base.
 
 use std::fs::File;
 use std::fs::OpenOptions;
@@ -31,6 +31,10 @@ use crate::gate::Gate;
 const GATHERED_BYTES: usize = 1 << 20;
 /// How long the threads wait for lines before they look at the time.
 const TICK: Duration = Duration::from_millis(200);
+/// How long a source that has crossed the second limit waits to be judged: by then its lines have come.
+const CROSSED: Duration = Duration::from_millis(400);
+/// Between two judgements out of turn lies so many times the time that one takes: on a large site they must not take a core.
+const PAUSES: u32 = 20;
 
 /// Writes blocks of lines to the access log, and hands them on to be learned from.
 pub(crate) fn write_log(
@@ -121,6 +125,9 @@ fn learn_alone(learner: Learner, blocks: Receiver<Vec<u8>>, gate: &Arc<Gate>, ba
         base: base.to_owned(),
         piece: 0,
         seen: 0,
+        crossed: None,
+        judged: Instant::now(),
+        took: Duration::ZERO,
     };
     history(&mut |block| learning.observe(block));
     // What was learned before belongs to a piece of its own.
@@ -130,16 +137,16 @@ fn learn_alone(learner: Learner, blocks: Receiver<Vec<u8>>, gate: &Arc<Gate>, ba
         return;
     };
     let format = Arc::new(format);
-    let mut judged = Instant::now();
     let mut gathered: Vec<u8> = Vec::new();
     loop {
         let received = blocks.recv_timeout(TICK);
-        let is_quiet = received.is_err();
+        let is_time = learning.is_time();
+        let is_ripe = received.is_err() || is_time;
         if let Ok(block) = &received {
             gathered.extend_from_slice(block);
         }
         // Large blocks cost less each.
-        if gathered.len() >= GATHERED_BYTES || (is_quiet && !gathered.is_empty()) {
+        if gathered.len() >= GATHERED_BYTES || (is_ripe && !gathered.is_empty()) {
             let buffer = std::mem::take(&mut gathered);
             let piece = learning.piece;
             learning.observe(Block {
@@ -154,9 +161,8 @@ fn learn_alone(learner: Learner, blocks: Receiver<Vec<u8>>, gate: &Arc<Gate>, ba
         if received == Err(RecvTimeoutError::Disconnected) {
             return;
         }
-        if judged.elapsed() >= gate.live.load().setup.judge_every {
+        if is_time {
             learning.judge();
-            judged = Instant::now();
         }
     }
 }
@@ -169,6 +175,12 @@ struct Learning {
     piece: u32,
     /// Blocks since sources were last counted.
     seen: u64,
+    /// Since when a source waits to be judged that has crossed the second limit.
+    crossed: Option<Instant>,
+    /// When sources were last judged.
+    judged: Instant,
+    /// How long that took.
+    took: Duration,
 }
 
 impl Learning {
@@ -191,7 +203,26 @@ impl Learning {
             .set(i64::try_from(self.analysis.sources()).unwrap_or(i64::MAX));
     }
 
+    /// True where sources are to be judged now.
+    fn is_time(&mut self) -> bool {
+        if self.gate.has_crossed.swap(false, Ordering::Relaxed) {
+            self.crossed.get_or_insert_with(Instant::now);
+        }
+        let since = self.judged.elapsed();
+        let every = self.gate.live.load().setup.judge_every;
+        let is_crossed = |crossed: Instant| crossed.elapsed() >= CROSSED;
+        since >= every || self.crossed.is_some_and(is_crossed) && since >= self.took * PAUSES
+    }
+
     fn judge(&mut self) {
+        let began = Instant::now();
+        self.crossed = None;
+        self.judge_all();
+        self.judged = Instant::now();
+        self.took = began.elapsed();
+    }
+
+    fn judge_all(&mut self) {
         self.keep_bounds();
         self.analysis.forget_old_windows();
         let report = self.analysis.report();

@@ -8,6 +8,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 use std::time::Instant;
 
+use cattlegrid_core::policy::Clearance;
 use cattlegrid_core::policy::Decision;
 use cattlegrid_core::text::is_invisible;
 use hyper::Method;
@@ -37,7 +38,7 @@ pub(crate) struct Entry {
     pub(crate) would: Option<Decision>,
     pub(crate) reason: &'static str,
     pub(crate) entry: Option<u64>,
-    pub(crate) clearance: Option<u64>,
+    pub(crate) clearance: Option<Clearance>,
     /// The client has not got all of the answer.
     pub(crate) is_cut: bool,
 }
@@ -198,7 +199,7 @@ fn write(entry: &Entry, texts: &Texts<'_>, took: Duration, out: &mut Vec<u8>) {
         out.extend_from_slice(digits.format(number).as_bytes());
     }
     if let Some(clearance) = entry.clearance {
-        hexadecimal("clearance", clearance, out);
+        hexadecimal("clearance", clearance.id, out);
     }
     if entry.is_cut {
         out.extend_from_slice(b",\"cut\":true");

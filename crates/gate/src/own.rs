@@ -14,6 +14,7 @@ use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 
 use crate::body::Body;
+use crate::challenge::Earned;
 use crate::challenge::assets;
 use crate::gate::Facts;
 use crate::gate::Live;
@@ -129,8 +130,17 @@ fn posted(
     let visitor = facts.visitor();
     let now = gate.moment();
     if name == "answer" {
-        return match gate.challenger.answer(&visitor, body, facts.cookies(), now) {
+        let policy = &live.policy;
+        let time = gate.clock.now();
+        let given = policy.solutions(visitor.source, time).most();
+        let pages = policy.limits.clearance_budget(given);
+        let cookies: Vec<&[u8]> = facts.cookies().collect();
+        let cookies = cookies.iter().copied();
+        return match gate.challenger.answer(&visitor, body, cookies, pages, now) {
             Ok(solved) => {
+                if solved.earned == Earned::New {
+                    policy.count_solution(visitor.source, time);
+                }
                 gate.metrics.solved.inc();
                 let mut response = serve::page(live.pages.solved(&solved));
                 serve::add_cookie(&mut response, Some(&solved.set_cookie));
@@ -149,14 +159,15 @@ fn posted(
         };
     }
     let return_to = gate.challenger.return_of(body);
-    if gate.is_cleared(live, &facts) {
+    let known = gate.clearance(&facts);
+    if known.is_some_and(|known| gate.is_good(live, &known, visitor.source)) {
         return serve::page(live.pages.cleared(&return_to));
     }
-    let bits = gate.bits(live, visitor.source);
+    let terms = gate.terms(live, visitor.source, known.as_ref());
     gate.metrics.challenges.inc();
     let puzzle = gate
         .challenger
-        .mint(&visitor, return_to.as_bytes(), bits, facts.cookies(), now);
+        .mint(&visitor, return_to.as_bytes(), terms, facts.cookies(), now);
     let mut response = serve::page(live.pages.puzzle(&puzzle));
     serve::add_cookie(&mut response, puzzle.set_cookie.as_deref());
     response

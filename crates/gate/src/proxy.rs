@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cattlegrid_core::profile::Content;
 use http_body::Body as _;
 use hyper::Method;
 use hyper::Request;
@@ -22,13 +23,14 @@ use crate::defence::Defence;
 use crate::framing;
 use crate::gate::Gate;
 use crate::gate::Live;
-use crate::gate::asks_for_page;
+use crate::gate::content;
 use crate::headers::Headers;
 use crate::headers::Name;
 use crate::link::Failure;
 use crate::link::Link;
 use crate::reply;
 use crate::reply::Fault;
+use crate::reply::Kind;
 use crate::reply::Reply;
 use crate::serve;
 use crate::serve::Connection;
@@ -183,29 +185,37 @@ fn response(reply: &Reply<'_>, is_private: bool) -> Result<Response<()>, Fault> 
     Ok(response)
 }
 
-/// Looks at a site's answer: counts a page that nobody foresaw, and says whether it must be kept out of caches.
+/// Looks at a site's answer: counts what nobody foresaw, and says whether it must be kept out of caches.
 pub(crate) fn look(live: &Live, reply: &Reply<'_>, logged: &Logged) -> bool {
-    if !reply.is_html {
-        return false;
-    }
-    if reply.status == 200 && live.setup.defences.has(Defence::PagesByAnswer) {
-        count_unforeseen(logged);
+    if live.setup.defences.has(Defence::PagesByAnswer) {
+        count_unforeseen(live, reply, logged);
     }
     // A page that was given to one client is not for a cache before the gate, unless the site itself said so: who comes next has not
     // been decided about.
-    !reply.says_caches
+    reply.kind == Kind::Html && !reply.says_caches
 }
 
-/// Counts a page that did not look like one when it was asked for: a crawler may ask by POST, or for `/page/7/x.css`.
-fn count_unforeseen(logged: &Logged) {
+/// Counts what did not look like a page when it was asked for: a crawler may ask by POST, or for `/page/7/x.css`.
+fn count_unforeseen(live: &Live, reply: &Reply<'_>, logged: &Logged) {
     let entry = &logged.entry;
-    let is_foreseen = asks_for_page(entry.method.as_str(), logged.texts.texts().target);
-    // Whom the owner lets pass is not counted at all.
-    let is_owners = matches!(entry.reason, "owners_rule" | "owners_entry");
-    if !is_foreseen && !is_owners {
-        let source = trust::source(entry.client);
-        let gate = &logged.worker.gate;
-        gate.count_page(source, entry.clearance);
+    // Whom the owner or a shipped rule lets pass is not counted at all.
+    if matches!(
+        entry.reason,
+        "owners_rule" | "owners_entry" | "default_rule"
+    ) {
+        return;
+    }
+    let asked = content(entry.method.as_str(), logged.texts.texts().target);
+    let (source, clearance) = (trust::source(entry.client), entry.clearance.as_ref());
+    let (policy, time) = (&live.policy, logged.worker.gate.clock.now());
+    match (asked, reply.kind, reply.status) {
+        (Content::Page, ..) | (_, Kind::Part | Kind::None, _) => {}
+        // The text beside a redirection is no content; pictures that have moved are nobody's page.
+        (_, Kind::Html, 300..400) => {}
+        (Content::Part, Kind::Html, 400..) => policy.count_broken_part(source, clearance, time),
+        (_, Kind::Html, _) => policy.count_page(source, clearance, time),
+        (Content::Document, Kind::Document, _) => {}
+        (Content::Part, Kind::Document, _) => policy.count_document(source, clearance, time),
     }
 }
 

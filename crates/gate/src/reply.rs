@@ -25,8 +25,8 @@ pub(crate) struct Reply<'a> {
     pub(crate) rest: Rest,
     /// The connection can be used again.
     pub(crate) is_kept: bool,
-    /// It is a page.
-    pub(crate) is_html: bool,
+    /// What it holds.
+    pub(crate) kind: Kind,
     /// The site itself says what caches may do with it.
     pub(crate) says_caches: bool,
     pub(crate) has_date: bool,
@@ -120,7 +120,7 @@ pub(crate) fn read<'a>(
         headers,
         is_kept: is_newest && !seen.is_closed && !may_be_late && !matches!(rest, Rest::End),
         rest,
-        is_html: seen.is_html,
+        kind: seen.kind,
         says_caches: seen.says_caches,
         has_date: seen.has_date,
         lists: seen.lists,
@@ -134,7 +134,7 @@ struct Seen {
     is_chunked: bool,
     is_closed: bool,
     lists: bool,
-    is_html: bool,
+    kind: Kind,
     says_caches: bool,
     has_date: bool,
 }
@@ -145,7 +145,7 @@ impl Seen {
         match header.name.len() {
             4 if is("date") => self.has_date = true,
             7 if is("expires") => self.says_caches = true,
-            12 if is("content-type") => self.is_html |= is_html(header.value),
+            12 if is("content-type") => self.kind = self.kind.max(Kind::of(header.value)),
             13 if is("cache-control") => self.says_caches = true,
             14 if is("content-length") => {
                 let length = head::number(header.value);
@@ -189,12 +189,51 @@ impl Seen {
     }
 }
 
-fn is_html(kind: &[u8]) -> bool {
-    let begins = |name: &[u8]| {
-        let start = kind.get(..name.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(name))
-    };
-    begins(b"text/html") || begins(b"application/xhtml+xml")
+/// What an answer holds, by its content type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum Kind {
+    /// The site does not say.
+    #[default]
+    None,
+    /// What belongs to pages: style sheets, scripts, fonts, pictures, sound and film.
+    Part,
+    /// Other text and files.
+    Document,
+    /// A page.
+    Html,
+}
+
+impl Kind {
+    fn of(content_type: &[u8]) -> Kind {
+        let begins = |name: &&[u8]| {
+            let start = content_type.get(..name.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+        };
+        const HTML: [&[u8]; 2] = [b"text/html", b"application/xhtml+xml"];
+        // Servers that do not know a font or a film by its name send it as a stream of bytes.
+        const PARTS: [&[u8]; 14] = [
+            b"text/css",
+            b"text/javascript",
+            b"text/vtt",
+            b"application/javascript",
+            b"application/x-javascript",
+            b"application/wasm",
+            b"application/font",
+            b"application/x-font",
+            b"application/vnd.ms-fontobject",
+            b"application/octet-stream",
+            b"font/",
+            b"image/",
+            b"audio/",
+            b"video/",
+        ];
+        match content_type {
+            _ if HTML.iter().any(begins) => Kind::Html,
+            _ if PARTS.iter().any(begins) => Kind::Part,
+            b"" => Kind::None,
+            _ => Kind::Document,
+        }
+    }
 }
 
 impl<'a> Reply<'a> {

@@ -58,7 +58,7 @@ enum PathRule {
     Begins(String),
 }
 
-/// Paths that pass whoever asks: what robots and programs are meant to fetch.
+/// Paths that pass for everybody who is not denied, without a query: what robots and programs are meant to fetch.
 const PASSED: [&str; 12] = [
     "/robots.txt",
     "/.well-known/*",
@@ -84,12 +84,23 @@ const RULES_MAX: usize = 10_000;
 pub struct Subject<'a> {
     /// The path as sent, without query.
     pub path: &'a str,
+    /// A query follows it.
+    pub has_query: bool,
     /// The method.
     pub method: &'a Method,
     /// All headers.
     pub headers: Headers<'a>,
     /// Who asks.
     pub source: Source,
+}
+
+/// What rules say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ruled {
+    /// A rule of the owner.
+    Owners(Decision),
+    /// A shipped rule lets it pass, unless its source is denied.
+    Shipped,
 }
 
 /// All rules, in the order of the file. The first that fits decides.
@@ -171,7 +182,7 @@ impl Rules {
     ///
     /// A path that can be read in several ways gets the strictest of what its readings get: a rule that lets pass must hold for all of
     /// them, one that stops for a single one.
-    pub fn decide(&self, subject: &Subject<'_>, defences: &Defences) -> Option<Decision> {
+    pub fn decide(&self, subject: &Subject<'_>, defences: &Defences) -> Option<Ruled> {
         let readings = match defences.has(Defence::Spellings) {
             true => spelling::readings(subject.path),
             false => smallvec![subject.path.into()],
@@ -180,28 +191,24 @@ impl Rules {
             .iter()
             .map(|path| self.of_reading(path, subject, defences));
         // No rule at all lies between passing and stopping.
-        let strictness = |decision: &Option<Decision>| match decision {
-            Some(Decision::Pass) => 0,
-            None => 1,
-            Some(Decision::Throttle) => 2,
-            Some(Decision::Challenge) => 3,
-            Some(Decision::Block) => 4,
+        let strictness = |ruled: &Option<Ruled>| match ruled {
+            Some(Ruled::Owners(Decision::Pass)) => 0,
+            Some(Ruled::Shipped) => 1,
+            None => 2,
+            Some(Ruled::Owners(Decision::Throttle)) => 3,
+            Some(Ruled::Owners(Decision::Challenge)) => 4,
+            Some(Ruled::Owners(Decision::Block)) => 5,
         };
         found.max_by_key(strictness).flatten()
     }
 
-    fn of_reading(
-        &self,
-        path: &str,
-        subject: &Subject<'_>,
-        defences: &Defences,
-    ) -> Option<Decision> {
+    fn of_reading(&self, path: &str, subject: &Subject<'_>, defences: &Defences) -> Option<Ruled> {
         let rule = self
             .rules
             .iter()
             .find(|rule| rule.holds(path, subject, defences));
         if let Some(rule) = rule {
-            return Some(rule.decision);
+            return Some(Ruled::Owners(rule.decision));
         }
         // Some programs put the address of a site with its slash before a path that has one.
         let path = spelling::joined(path);
@@ -209,7 +216,8 @@ impl Rules {
             Some(start) => path.starts_with(start),
             None => *path == *known,
         };
-        (self.has_defaults && PASSED.iter().any(|known| passes(known))).then_some(Decision::Pass)
+        let is_open = self.has_defaults && !subject.has_query;
+        (is_open && PASSED.iter().any(|known| passes(known))).then_some(Ruled::Shipped)
     }
 }
 

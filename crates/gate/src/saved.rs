@@ -16,16 +16,18 @@ use std::sync::mpsc::Receiver;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use cattlegrid_core::policy::Asked;
+use cattlegrid_core::policy::Clearance;
 use cattlegrid_core::policy::Counters;
 use cattlegrid_core::policy::DAY;
+use cattlegrid_core::policy::Place;
 use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Reason;
+use cattlegrid_core::profile::Content;
 use cattlegrid_core::request::Source;
 use serde::Deserialize;
 
 use crate::gate::Gate;
-use crate::gate::asks_for_page;
+use crate::gate::content;
 
 /// How often counters are saved.
 const EVERY: Duration = Duration::from_secs(60);
@@ -167,24 +169,24 @@ fn recount_line(line: &[u8], gate: &Gate) -> bool {
     }
     let mut reasons = Reason::ALL.iter();
     let is_counted = reasons.any(|reason| reason.name() == line.reason && reason.is_counted());
-    let is_page = asks_for_page(line.method, &line.target);
     let source = Source::from_address(line.source.as_bytes());
     if let Some(source) = source
         && time_ms >= gate.saved_ms
         && is_counted
-        && is_page
     {
-        let clearance = line
-            .clearance
-            .and_then(|id| u64::from_str_radix(id, 16).ok());
-        let asked = Asked {
-            clearance,
-            ..Asked::page(source, (time_ms / 1000) as u32)
-        };
-        gate.live
-            .load()
-            .policy
-            .decide(&asked, &gate.standing.load());
+        let clearance = line.clearance;
+        let clearance = clearance.and_then(|id| u64::from_str_radix(id, 16).ok());
+        let clearance = clearance.map(|id| Clearance {
+            id,
+            pages: u32::MAX,
+            place: Place::Home,
+        });
+        let (live, time) = (gate.live.load(), (time_ms / 1000) as u32);
+        match content(line.method, &line.target) {
+            Content::Page => live.policy.count_page(source, clearance.as_ref(), time),
+            Content::Document => live.policy.count_document(source, clearance.as_ref(), time),
+            Content::Part => {}
+        }
     }
     true
 }

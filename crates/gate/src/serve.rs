@@ -55,9 +55,6 @@ pub(crate) struct Connection {
 #[cfg(debug_assertions)]
 pub(crate) static X_TEST_PANIC: HeaderName = HeaderName::from_static("x-test-panic");
 
-/// Seconds after which who was throttled may come again.
-const RETRY_AFTER_S: u32 = 60;
-
 /// Answers a request; an error of our own on the way becomes a challenge, never a pass.
 pub(crate) async fn serve(
     connection: Arc<Connection>,
@@ -223,7 +220,7 @@ pub(crate) fn note(entry: &mut Entry, judged: &Judged) {
     entry.would = (judged.done != judged.decided.decision).then_some(judged.decided.decision);
     entry.reason = judged.decided.reason.name();
     entry.entry = judged.decided.entry;
-    entry.clearance = judged.clearance.as_ref().map(|clearance| clearance.id);
+    entry.clearance = judged.used;
 }
 
 /// The answer of the gate itself to a request that does not pass.
@@ -246,17 +243,17 @@ pub(crate) fn contain(
             };
             page(live.pages.block(reader, &incident))
         }
-        Decision::Throttle => page(live.pages.throttle(reader, RETRY_AFTER_S)),
+        Decision::Throttle => page(live.pages.throttle(reader, judged.decided.retry_after)),
         Decision::Challenge | Decision::Pass => match reader {
             Reader::Program => page(live.pages.challenge_needed()),
             Reader::Person(language) => {
                 gate.metrics.challenges.inc();
                 let visitor = facts.visitor();
-                let bits = gate.bits(live, visitor.source);
+                let terms = gate.terms(live, visitor.source, judged.clearance.as_ref());
                 let puzzle = gate.challenger.mint(
                     &visitor,
                     facts.target.as_bytes(),
-                    bits,
+                    terms,
                     facts.cookies(),
                     gate.moment(),
                 );

@@ -179,7 +179,7 @@ fn people(pages: &Volumes, page: &mut String) -> std::fmt::Result {
 fn fates(plan: &Plan, page: &mut String) -> std::fmt::Result {
     writeln!(
         page,
-        "\nThe whole policy with k1 = {}, k2 = {}: people solve challenges, nobody else does; above k2 the verdicts of this log are known half an hour later; robots with a proof pass",
+        "\nThe whole policy with k1 = {}, k2 = {}: people solve challenges, nobody else does; above k2 the verdicts of this log are known a second later; robots with a proof pass",
         plan.limits.k1, plan.limits.k2
     )?;
     writeln!(

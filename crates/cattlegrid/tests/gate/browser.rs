@@ -251,7 +251,7 @@ fn looks(language: &str, title: &str) {
         return;
     };
     let origin = site();
-    let gate = Gate::with(&origin, limits(24));
+    let gate = Gate::with(&origin, limits(22));
     for page in 0..5 {
         browser.open(gate.address, &format!("/page{page}"));
     }

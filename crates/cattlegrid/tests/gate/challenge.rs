@@ -173,7 +173,7 @@ fn changes_what_is_asked(gate: &Gate) -> Result<(), String> {
         refused(&mut browser, &format!("{zeros}{more}"))?;
     }
     // The third byte says how much work it is, the next ones who minted it, which challenge it is and until when it is good.
-    for (at, value) in [(2, 0), (2, 1), (2, 255), (0, 2), (1, 9)] {
+    for (at, value) in [(2, 0), (2, 1), (2, 255), (0, 1), (1, 9)] {
         let token = changed(&puzzle.token, at, |_| value);
         let forged = Puzzle {
             token,

@@ -145,7 +145,7 @@ fn h090_the_owner_can_bind_it_to_the_network() {
     assert_eq!(thief.get("/y").status, 403);
     owner.source = "127.0.1.44".to_owned();
     assert_eq!(owner.get("/y").status, 200, "the same network");
-    // Bound to the agent alone, the network does not matter, and both draw on one budget.
+    // Bound to the agent alone, it is good for a few pages in another network.
     let gate = Gate::with(&origin, strict(""));
     let owner = cleared(&gate, "127.0.1.4");
     let (mut thief, _) = challenged(&gate, "127.1.1.4", "/x");
@@ -153,19 +153,20 @@ fn h090_the_owner_can_bind_it_to_the_network() {
     let passed = (0..30)
         .filter(|page| thief.get(&format!("/y{page}")).status == 200)
         .count();
-    assert_eq!(passed, 20, "the budget of one clearance");
+    assert_eq!(passed, 3, "what an unknown source may have");
 }
 
 #[test]
-fn h091_who_changes_networks_is_not_asked_again() {
+fn h091_who_changes_networks_goes_on_with_little_work() {
     let origin = Origin::start();
     let gate = Gate::with(&origin, strict(""));
     let mut browser = cleared(&gate, "127.0.1.5");
     for page in 0..15 {
-        browser.source = format!("127.{}.7.9", 20 + page % 6);
+        // Another network for every page: nobody has more of them.
+        browser.source = format!("127.{}.7.9", 20 + page);
         assert_eq!(browser.open(&format!("/y{page}")).status, 200);
     }
-    assert_eq!(browser.solved, 1);
+    assert!(browser.solved <= 5, "{} challenges", browser.solved);
 }
 
 /// The attributes of a cookie, but for its value.

@@ -5,8 +5,6 @@ use std::io;
 use std::net::SocketAddr;
 
 use serde_json::Value;
-use sha2::Digest;
-use sha2::Sha256;
 
 use crate::harness::Answer;
 use crate::harness::Client;
@@ -15,6 +13,41 @@ use crate::harness::request;
 /// Searches of one challenge; together they stand for four bits.
 const PARTS: u32 = 16;
 const PARTS_BITS: u32 = 4;
+
+/// What numbers are multiplied by in walks.
+const SPREAD: [u32; 2] = [0x9e37_79b1, 0x85eb_ca77];
+
+/// The table through which the walks of a challenge go.
+fn table(seed: [u32; 4]) -> Vec<u32> {
+    let mut word = seed[0] ^ seed[1];
+    let next = |at: usize| {
+        word = (word ^ word >> 15)
+            .wrapping_mul(SPREAD[0])
+            .wrapping_add(seed[at % 4]);
+        word
+    };
+    (0..1 << 16).map(next).collect()
+}
+
+/// Where eight walks end, side by side.
+fn walks(words: &[u32], key: u32, first: u32) -> [u32; 8] {
+    let numbers: [u32; 8] = std::array::from_fn(|at| first + at as u32);
+    let mut walks = numbers.map(|number| {
+        let start = (number ^ key).wrapping_mul(SPREAD[0]);
+        let start = (start ^ start >> 15).wrapping_mul(SPREAD[1]);
+        start ^ start >> 13
+    });
+    for _ in 0..2048 {
+        for (walk, number) in walks.iter_mut().zip(numbers) {
+            let next = (*walk ^ words[(*walk >> 16) as usize]).wrapping_mul(SPREAD[0]);
+            *walk = next.wrapping_add(number).rotate_left(15);
+        }
+    }
+    walks.map(|walk| {
+        let end = (walk ^ walk >> 16).wrapping_mul(SPREAD[1]);
+        end ^ end >> 15
+    })
+}
 
 /// A challenge as a page or an answer in JSON carries it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,18 +80,21 @@ impl Puzzle {
 
     /// The numbers that its work wants.
     pub(crate) fn work(&self) -> Vec<u32> {
-        let seed = u128::from_str_radix(&self.seed, 16).unwrap();
         let zeros = self.bits.saturating_sub(PARTS_BITS);
-        let is_found = |part: u32, number: u32| {
-            let mut message = [0; 24];
-            message[..16].copy_from_slice(&seed.to_be_bytes());
-            message[16..20].copy_from_slice(&part.to_be_bytes());
-            message[20..].copy_from_slice(&number.to_be_bytes());
-            let hash = Sha256::digest(message);
-            let first = hash[..8].try_into().unwrap();
-            u64::from_be_bytes(first).leading_zeros() >= zeros
+        if zeros == 0 {
+            return vec![0; PARTS as usize];
+        }
+        let seed = u128::from_str_radix(&self.seed, 16).unwrap();
+        let seed = [96, 64, 32, 0].map(|shift| (seed >> shift) as u32);
+        let words = table(seed);
+        let search = |part: u32| {
+            let key = seed[3].wrapping_add(part.wrapping_mul(SPREAD[1]));
+            let ends = (0..)
+                .step_by(8)
+                .flat_map(|first| (first..).zip(walks(&words, key, first)));
+            let mut found = ends.filter(|(_, end)| end.leading_zeros() >= zeros);
+            found.next().map_or(0, |(number, _)| number)
         };
-        let search = |part| (0..).find(|number| is_found(part, *number)).unwrap();
         (0..PARTS).map(search).collect()
     }
 

@@ -15,6 +15,8 @@ use std::sync::atomic::Ordering;
 
 use foldhash::fast::FixedState;
 
+use super::rates::Rates;
+use crate::request::Network;
 use crate::request::Source;
 
 /// Seconds of a day.
@@ -47,11 +49,44 @@ impl Tally {
         }
     }
 
-    /// The network around a source.
-    pub fn network(network: Source) -> Tally {
+    /// The unknown sources of a network.
+    pub fn network(network: Network) -> Tally {
+        // Lengths of prefixes lie between 24 and 56.
         Tally {
-            what: 4 + network.kind as u8,
-            value: network.value,
+            what: 64 + network.length,
+            value: network.first.value,
+        }
+    }
+
+    /// Documents of a source.
+    pub fn documents(source: Source) -> Tally {
+        Tally {
+            what: 24 + source.kind as u8,
+            value: source.value,
+        }
+    }
+
+    /// Parts of pages of a source that were answered with an error page.
+    pub fn broken_parts(source: Source) -> Tally {
+        Tally {
+            what: 16 + source.kind as u8,
+            value: source.value,
+        }
+    }
+
+    /// Challenges that a source has solved.
+    pub fn solutions(source: Source) -> Tally {
+        Tally {
+            what: 20 + source.kind as u8,
+            value: source.value,
+        }
+    }
+
+    /// Challenges that were solved in a network.
+    pub fn network_solutions(network: Network) -> Tally {
+        Tally {
+            what: 128 + network.length,
+            value: network.first.value,
         }
     }
 
@@ -88,10 +123,20 @@ impl Tally {
         }
     }
 
+    /// A clearance away from the networks where it was earned or confirmed, since it was last confirmed.
+    pub fn away(id: u64, moves: u8) -> Tally {
+        // Numbers of clearances are drawn by chance: no two of them meet in this way.
+        Tally {
+            what: Tally::AWAY,
+            value: id.wrapping_add(u64::from(moves)),
+        }
+    }
+
     const CLEARANCE: u8 = 10;
+    const AWAY: u8 = 11;
 
     fn is_budget(self) -> bool {
-        self.what == Tally::CLEARANCE
+        matches!(self.what, Tally::CLEARANCE | Tally::AWAY)
     }
 }
 
@@ -183,6 +228,8 @@ pub struct Counters {
     seed: u64,
     hasher: FixedState,
     forgotten: AtomicU64,
+    /// How fast clearances are used. Not saved: a burst is all that a restart gives.
+    pub(super) rates: Rates,
 }
 
 /// Rows behind one lock. The lock fills a line of the cache, so that threads in two shards do not take it from each other.
@@ -236,6 +283,7 @@ impl Counters {
             seed,
             hasher: FixedState::with_seed(seed),
             forgotten: AtomicU64::new(0),
+            rates: Rates::new(),
         }
     }
 
@@ -246,30 +294,6 @@ impl Counters {
         let row = &mut rows[key.row];
         let found = row.find(key.tag, key.check);
         self.add(row, found, &key, tally, time, pages)
-    }
-
-    /// Adds pages to two tallies. No memory is fetched ahead over a lock, so both are taken before either row is looked at: one tally
-    /// after the other took a quarter longer.
-    pub fn count_both(&self, tallies: [Tally; 2], time: u32, pages: u16) -> [u32; 2] {
-        let keys = tallies.map(|tally| self.key(tally));
-        let [one, two] = &keys;
-        if one.shard == two.shard {
-            return tallies.map(|tally| self.count(tally, time, pages));
-        }
-        // Always the lower number first, so that no two threads wait for each other.
-        let mut low = self.shards[one.shard.min(two.shard)].lock();
-        let mut high = self.shards[one.shard.max(two.shard)].lock();
-        let (rows_one, rows_two) = match one.shard < two.shard {
-            true => (&mut low, &mut high),
-            false => (&mut high, &mut low),
-        };
-        let (row_one, row_two) = (&mut rows_one[one.row], &mut rows_two[two.row]);
-        let found_one = row_one.find(one.tag, one.check);
-        let found_two = row_two.find(two.tag, two.check);
-        [
-            self.add(row_one, found_one, one, tallies[0], time, pages),
-            self.add(row_two, found_two, two, tallies[1], time, pages),
-        ]
     }
 
     /// Adds pages to the cell that was found in a row, or to one that is made for them.

@@ -16,6 +16,14 @@ fn policy() -> Policy {
     Policy::new(Limits::default(), 1000, 7)
 }
 
+fn clearance(id: u64) -> Clearance {
+    Clearance {
+        id,
+        pages: 500,
+        place: Place::Home,
+    }
+}
+
 fn ruling(action: Action) -> Ruling {
     Ruling {
         action,
@@ -52,7 +60,7 @@ fn an_unknown_source_passes_up_to_k1_and_is_challenged_then() {
 fn parts_of_pages_do_not_count() {
     let (policy, nothing) = (policy(), Standing::default());
     let part = Asked {
-        is_page: false,
+        content: Content::Part,
         ..Asked::page(source(1), START)
     };
     for _ in 0..500 {
@@ -82,7 +90,7 @@ fn the_order_of_reasons_is_the_documented_one() {
         rule: Some(Decision::Block),
         user: Some(9),
         proof: Proof::Disproved,
-        clearance: Some(5),
+        clearance: Some(clearance(5)),
         is_suspicious: true,
         ..Asked::page(source(1), START)
     };
@@ -143,8 +151,8 @@ fn who_solves_challenges_is_counted_and_judged_all_the_same() {
     for page in 1..=1001 {
         // A new challenge is solved whenever the budget of the last is used up.
         let cleared = Asked {
-            clearance: Some((page - 1) / 500),
-            ..Asked::page(source(1), START)
+            clearance: Some(clearance((page - 1) / 500)),
+            ..Asked::page(source(1), START + page as u32)
         };
         let decided = policy.decide(&cleared, &nothing);
         assert_eq!(
@@ -152,6 +160,7 @@ fn who_solves_challenges_is_counted_and_judged_all_the_same() {
             (Decision::Pass, Reason::Cleared)
         );
         assert_eq!(decided.is_to_be_judged(&policy.limits), page > 1000);
+        assert_eq!(decided.is_to_be_judged_now(&policy.limits), page == 1001);
     }
     let decided = policy.decide(&Asked::page(source(1), START), &nothing);
     assert_eq!(decided.reason, Reason::TooManyPages);
@@ -161,8 +170,11 @@ fn who_solves_challenges_is_counted_and_judged_all_the_same() {
 fn a_clearance_is_good_for_its_pages_and_not_one_more() {
     let (policy, nothing) = (policy(), Standing::default());
     let asked = |id: u64, is_page: bool, time: u32| Asked {
-        is_page,
-        clearance: Some(id),
+        content: match is_page {
+            true => Content::Page,
+            false => Content::Part,
+        },
+        clearance: Some(clearance(id)),
         ..Asked::page(source(1), time)
     };
     let reason = |asked: &Asked| policy.decide(asked, &nothing).reason;
@@ -177,7 +189,7 @@ fn a_clearance_is_good_for_its_pages_and_not_one_more() {
         );
     }
     let end = START + 10_000 + DAY - 1;
-    assert_eq!(reason(&asked(7, false, end)), Reason::ManyPages);
+    assert_eq!(reason(&asked(7, false, end)), Reason::Cleared, "its parts");
     assert_eq!(reason(&asked(7, true, end)), Reason::ManyPages);
     assert_eq!(reason(&asked(8, true, end)), Reason::Cleared);
     // Longer than a day, where the owner wants that.
@@ -186,11 +198,15 @@ fn a_clearance_is_good_for_its_pages_and_not_one_more() {
 
 #[test]
 fn of_many_threads_with_one_clearance_as_many_pages_pass_as_it_has() {
-    let (policy, nothing) = (policy(), Standing::default());
+    let limits = Limits {
+        clearance_burst: 1000,
+        ..Limits::default()
+    };
+    let (policy, nothing) = (Policy::new(limits, 1000, 7), Standing::default());
     let passed = std::sync::atomic::AtomicU32::new(0);
     let ask = || {
         let asked = Asked {
-            clearance: Some(7),
+            clearance: Some(clearance(7)),
             ..Asked::page(source(1), START)
         };
         for _ in 0..200 {
@@ -355,8 +371,9 @@ fn threads_that_count_at_once_lose_no_page() {
         let one = Tally::source(source(number));
         assert_eq!(policy.counters.count(one, START, 0), 4000);
     }
-    let network = source(0).network().map(Tally::network).unwrap();
-    assert_eq!(policy.counters.count(network, START, 0), 40_000);
+    // Of each source only what passes counts for its network.
+    let network = source(0).networks().map(Tally::network).next().unwrap();
+    assert_eq!(policy.counters.count(network, START, 0), 200);
     assert_eq!(policy.counters.forgotten(), 0);
 }
 
@@ -369,4 +386,122 @@ fn tallies_are_spread_evenly_over_shards_and_rows() {
     }
     assert!(counters.forgotten() < 3000, "{}", counters.forgotten());
     assert!(counters.bytes() / 100_000 < 40);
+}
+
+/// Pages that pass of so many requests.
+fn passed(policy: &Policy, asked: &Asked, requests: usize) -> usize {
+    let nothing = Standing::default();
+    let decided = (0..requests).map(|_| policy.decide(asked, &nothing).decision);
+    decided
+        .filter(|decision| *decision == Decision::Pass)
+        .count()
+}
+
+#[test]
+fn documents_count_as_fractions_of_pages() {
+    let policy = policy();
+    let document = Asked {
+        content: Content::Document,
+        ..Asked::page(source(1), START)
+    };
+    assert_eq!(passed(&policy, &document, 2000), 524);
+    assert_eq!(passed(&policy, &Asked::page(source(1), START), 5), 0);
+    let cleared = Asked {
+        clearance: Some(clearance(7)),
+        ..document
+    };
+    let slowly = (0..20_000_u32).map(|at| Asked {
+        time: START + at,
+        ..cleared
+    });
+    let got: usize = slowly.map(|asked| passed(&policy, &asked, 1)).sum();
+    assert_eq!(got, 500 * 25, "a clearance has a budget, too");
+}
+
+#[test]
+fn shipped_rules_pass_nobody_who_is_denied() {
+    let open = Asked {
+        is_open: true,
+        ..Asked::page(source(1), START)
+    };
+    let decided = policy().decide(&open, &known(Action::Deny));
+    assert_eq!(
+        (decided.decision, decided.reason),
+        (Decision::Block, Reason::Entry)
+    );
+    let policy = policy();
+    assert_eq!(passed(&policy, &open, 100), 100);
+    assert_eq!(passed(&policy, &Asked::page(source(1), START), 100), 20);
+    assert_eq!(passed(&policy, &open, 100), 100);
+}
+
+#[test]
+fn away_from_home_a_clearance_is_good_for_k1_pages_until_it_is_confirmed() {
+    let policy = policy();
+    let away = |moves: u8, time: u32| Asked {
+        clearance: Some(Clearance {
+            place: Place::Away { moves },
+            ..clearance(7)
+        }),
+        ..Asked::page(source(1), time)
+    };
+    passed(&policy, &Asked::page(source(1), START), 100);
+    let pages = |asked: Asked| passed(&policy, &asked, 38);
+    assert_eq!(pages(away(0, START)), 20);
+    assert_eq!(pages(away(0, START + 100)), 0);
+    assert_eq!(pages(away(1, START + 200)), 20);
+    let home = Asked {
+        clearance: Some(clearance(7)),
+        ..away(0, 0)
+    };
+    let got: usize = (0..40)
+        .map(|at| {
+            pages(Asked {
+                time: START + 300 + 100 * at,
+                ..home
+            })
+        })
+        .sum();
+    assert_eq!(got, 460, "one budget wherever it is used");
+}
+
+#[test]
+fn one_customer_uses_up_its_own_budget_and_not_that_of_its_provider() {
+    let limits = Limits::default();
+    let policy = Policy::new(limits, 100_000, 7);
+    let at = |network: u64| {
+        let source = Source {
+            kind: SourceKind::V6,
+            value: 0x2001_0db8_0000_0000 + network,
+        };
+        Asked::page(source, START)
+    };
+    // All /64 of a /56, of a /48, of a /40, each as often as it likes.
+    let got: usize = (0..256).map(|one| passed(&policy, &at(one), 100)).sum();
+    assert_eq!(got, 250);
+    let got: usize = (256..2560).map(|one| passed(&policy, &at(one), 100)).sum();
+    assert_eq!(got, 750);
+    let got: usize = (1..256)
+        .flat_map(|one| (0..50).map(move |two| (one << 16) + (two << 8)))
+        .map(|one| passed(&policy, &at(one), 20))
+        .sum();
+    assert_eq!(got, 3000);
+    // The neighbours in the next /40 do not notice.
+    assert_eq!(passed(&policy, &at(1 << 24), 20), 20);
+}
+
+#[test]
+fn clearances_of_one_source_share_a_budget_from_the_ninth_on() {
+    let limits = Limits::default();
+    let budgets: Vec<u32> = [0, 7, 8, 15, 99, 199, 5000]
+        .map(|given| limits.clearance_budget(given))
+        .to_vec();
+    assert_eq!(budgets, [500, 500, 444, 250, 40, 20, 20]);
+    let policy = policy();
+    for _ in 0..100 {
+        policy.count_solution(source(1), START);
+    }
+    let solutions = |number| policy.solutions(source(number), START);
+    assert_eq!((solutions(1).of_source, solutions(1).of_network), (100, 25));
+    assert_eq!((solutions(2).of_source, solutions(2).of_network), (0, 25));
 }

@@ -24,6 +24,7 @@ pub use oddities::MADE_UP_CELLS;
 pub use oddities::Oddities;
 pub use oddities::REFERRER_CELLS;
 pub use record::Record;
+pub use resource::Content;
 pub use resource::is_page;
 pub(crate) use target::path as path_of;
 pub use trail::Viewing;

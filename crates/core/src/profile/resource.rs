@@ -46,6 +46,51 @@ impl Resource {
     }
 }
 
+/// What a request asks for, as limits count it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Content a person reads.
+    Page,
+    /// Other text and files: interfaces for programs, feeds, downloads.
+    Document,
+    /// Parts of pages, pictures, sound and film, and every request that does not read.
+    Part,
+}
+
+impl Content {
+    /// What a request asks for, as far as its method and target tell.
+    pub fn of(method: &[u8], target: &[u8]) -> Content {
+        let target = Target::of(target);
+        let resource = Resource::of(&target);
+        match resource {
+            _ if method != b"GET" => Content::Part,
+            Resource::Page => Content::Page,
+            Resource::Other
+                if is_media(&target.path[target.extension().min(target.path.len())..]) =>
+            {
+                Content::Part
+            }
+            Resource::Other => Content::Document,
+            Resource::Asset
+            | Resource::Font
+            | Resource::Image
+            | Resource::Icon
+            | Resource::Robots => Content::Part,
+        }
+    }
+}
+
+/// True for the names of sound, film and their pieces: a film comes in hundreds of requests.
+fn is_media(extension: &[u8]) -> bool {
+    const MEDIA: [&[u8]; 18] = [
+        b"mp4", b"m4v", b"m4s", b"webm", b"ogv", b"mov", b"mpd", b"m3u8", b"ts", b"vtt", b"mp3",
+        b"m4a", b"aac", b"ogg", b"opus", b"wav", b"flac", b"wasm",
+    ];
+    MEDIA
+        .iter()
+        .any(|known| extension.eq_ignore_ascii_case(known))
+}
+
 /// True for a request for a page, as far as that is known before it is answered: what a [`Record`](super::Record) of it will say.
 pub fn is_page(method: &[u8], target: &[u8]) -> bool {
     Resource::of(&Target::of(target)).is_page(method)
@@ -128,6 +173,24 @@ mod tests {
         ] {
             let found = Resource::of(&Target::of(target.as_bytes()));
             assert_eq!(found, expected, "{target}");
+        }
+    }
+
+    #[test]
+    fn what_limits_count() {
+        for (method, target, expected) in [
+            ("GET", "/a", Content::Page),
+            ("POST", "/a", Content::Part),
+            ("GET", "/t/7.json", Content::Document),
+            ("GET", "/paper.PDF", Content::Document),
+            ("GET", "/feed/?paged=7", Content::Document),
+            ("GET", "/api/x", Content::Document),
+            ("GET", "/a.css", Content::Part),
+            ("GET", "/film/7.TS", Content::Part),
+            ("GET", "/robots.txt", Content::Part),
+        ] {
+            let found = Content::of(method.as_bytes(), target.as_bytes());
+            assert_eq!(found, expected, "{method} {target}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Mutex;
+use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::RwLock;
 use std::sync::RwLockReadGuard;
@@ -15,7 +16,6 @@ use sha2::Sha256;
 use super::answer;
 use super::answer::Answer;
 use super::answer::Refusal;
-use super::clearance;
 use super::clearance::Clearance;
 use super::cookies;
 use super::defence::Defence;
@@ -88,9 +88,29 @@ pub struct Puzzle {
     pub set_cookie: Option<String>,
 }
 
+/// What a challenge asks for, and what for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// Difficulty: 2 to this power is the number of hashes to expect.
+    pub bits: u8,
+    /// The clearance that it confirms in another network; a new one is earned where there is none.
+    pub confirms: Option<u64>,
+}
+
+/// What an answer earned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Earned {
+    /// A new clearance.
+    New,
+    /// A clearance of before is at home in one more network.
+    Confirmed,
+}
+
 /// An answer that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Solved {
+    /// What it earned.
+    pub earned: Earned,
     /// Number of the clearance it earned.
     pub id: u64,
     /// The `Set-Cookie` value with that clearance.
@@ -149,7 +169,7 @@ impl Challenger {
         &self,
         visitor: &Visitor<'_>,
         target: &[u8],
-        bits: u8,
+        terms: Terms,
         cookies: impl IntoIterator<Item = &'a [u8]>,
         now: Moment,
     ) -> Puzzle {
@@ -159,13 +179,14 @@ impl Challenger {
             None => self.new_asker(&keys, visitor, now),
         };
         let token = Token {
-            bits: bits.min(work::BITS_MAX),
+            bits: terms.bits.min(work::BITS_MAX),
             start: self.start,
             id: self.random.draw(),
             minted_ms: now.steady_ms,
             lifetime_ms: self.settings.answer_seconds.saturating_mul(1000),
             asker,
             visitor: half(visitor.binding(None)),
+            clearance: terms.confirms.unwrap_or(0),
             return_to: self.led_back(target),
         };
         let puzzle = Puzzle {
@@ -182,12 +203,14 @@ impl Challenger {
         puzzle
     }
 
-    /// Judges what a browser sent as its answer. The cheap checks come first, the work behind all that a forger fails.
+    /// Judges what a browser sent as its answer. The cheap checks come first, the work behind all that a forger fails. A new clearance is
+    /// good for so many pages.
     pub fn answer<'a>(
         &self,
         visitor: &Visitor<'_>,
         body: &[u8],
-        cookies: impl IntoIterator<Item = &'a [u8]>,
+        cookies: impl IntoIterator<Item = &'a [u8]> + Clone,
+        pages: u32,
         now: Moment,
     ) -> Result<Solved, Refusal> {
         let answer = Answer::parse(body).ok_or(Refusal::Malformed)?;
@@ -218,7 +241,7 @@ impl Challenger {
             Defence::Expiry,
             Refusal::Early,
         )?;
-        let asker = self.asker(&keys, visitor, cookies, Some(token.asker));
+        let asker = self.asker(&keys, visitor, cookies.clone(), Some(token.asker));
         refuse_if(asker.is_none(), Defence::Asker, Refusal::NoCookie)?;
         refuse_if(
             asker != Some(token.asker),
@@ -227,15 +250,35 @@ impl Challenger {
         )?;
         let is_other = token.visitor != half(visitor.binding(None));
         refuse_if(is_other, Defence::Visitor, Refusal::OtherVisitor)?;
+        let is_spent = self.spent().has(token.id, expires_ms);
+        refuse_if(is_spent, Defence::SingleUse, Refusal::Spent)?;
         let is_done = work::is_done(token.id, token.bits, &answer.found);
         refuse_if(!is_done, Defence::Difficulty, Refusal::TooEasy)?;
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spent = self.spent();
         let first_time = spent.spend(token.id, expires_ms, now.steady_ms);
         drop(spent);
         if self.guards.has(Defence::SingleUse) {
             first_time?;
         }
-        Ok(self.clear(&keys, visitor, token.return_to, now))
+        if token.clearance == 0 {
+            let id = self.random.draw() as u64;
+            let hours = self.settings.clearance_hours;
+            let new = Clearance::new(id, now.unix, hours, pages, visitor.source);
+            return Ok(self.clear(&keys, visitor, new, Earned::New, token.return_to, now));
+        }
+        let known = self
+            .find(cookies, visitor, now.unix)
+            .filter(|known| known.id == token.clearance)
+            .ok_or(Refusal::NoCookie)?;
+        let moved = known.moved_to(visitor.source);
+        Ok(self.clear(
+            &keys,
+            visitor,
+            moved,
+            Earned::Confirmed,
+            token.return_to,
+            now,
+        ))
     }
 
     /// The page that a challenge of ours leads back to, however old it is, for a new one in its place; else `/`.
@@ -262,7 +305,7 @@ impl Challenger {
         // Most requests of unknown visitors have no cookie, and then nothing is hashed.
         values.peek()?;
         let (keys, binding) = (self.keys(), visitor.binding(self.network(visitor)));
-        values.find_map(|text| clearance::open(text, unix, &binding, &keys, self.guards))
+        values.find_map(|text| Clearance::open(text, unix, &binding, &keys, self.guards))
     }
 
     /// A `Set-Cookie` value that takes a clearance back, for one that is no longer valid.
@@ -276,14 +319,23 @@ impl Challenger {
         )
     }
 
-    fn clear(&self, keys: &Keys, visitor: &Visitor<'_>, return_to: String, now: Moment) -> Solved {
-        let (hours, id) = (self.settings.clearance_hours, self.random.draw() as u64);
+    fn clear(
+        &self,
+        keys: &Keys,
+        visitor: &Visitor<'_>,
+        clearance: Clearance,
+        earned: Earned,
+        return_to: String,
+        now: Moment,
+    ) -> Solved {
         let binding = visitor.binding(self.network(visitor));
-        let value = clearance::seal(id, now.unix, hours, &binding, keys);
+        let value = clearance.seal(keys.signing(now.unix), &binding, keys);
         let name = cookies::clearance_name(visitor, self.settings.binding, self.guards);
+        let seconds = clearance.until().saturating_sub(now.unix);
         Solved {
-            id,
-            set_cookie: cookies::set(name, &value, 3600 * u64::from(hours), visitor, self.guards),
+            earned,
+            id: clearance.id,
+            set_cookie: cookies::set(name, &value, seconds, visitor, self.guards),
             return_to,
         }
     }
@@ -346,6 +398,10 @@ impl Challenger {
         let value = URL_SAFE_NO_PAD.encode(bytes);
         let set_cookie = cookies::set(name, &value, ASKER_SECONDS, visitor, self.guards);
         (asker, Some(set_cookie))
+    }
+
+    fn spent(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn keys(&self) -> RwLockReadGuard<'_, Keys> {

@@ -20,6 +20,11 @@ const NOW: Moment = Moment {
     steady_ms: 5_000_000,
 };
 const BITS: u8 = 10;
+const PAGES: u32 = 500;
+const TERMS: Terms = Terms {
+    bits: BITS,
+    confirms: None,
+};
 const AGENT: &[u8] = b"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 
 /// A key file that several gates of one test share.
@@ -106,7 +111,7 @@ impl Jar {
         target: &str,
         now: Moment,
     ) -> Puzzle {
-        let puzzle = gate.mint(visitor, target.as_bytes(), BITS, [&self.header()[..]], now);
+        let puzzle = gate.mint(visitor, target.as_bytes(), TERMS, [&self.header()[..]], now);
         puzzle
             .set_cookie
             .iter()
@@ -122,7 +127,7 @@ impl Jar {
         body: &str,
         now: Moment,
     ) -> Result<Solved, Refusal> {
-        let solved = gate.answer(visitor, body.as_bytes(), [&self.header()[..]], now)?;
+        let solved = gate.answer(visitor, body.as_bytes(), [&self.header()[..]], PAGES, now)?;
         self.keep(&solved.set_cookie);
         Ok(solved)
     }

@@ -41,6 +41,11 @@ impl Spent {
         }
     }
 
+    /// True where an answer was given before. Cheaper to ask than to check its work again.
+    pub(super) fn has(&self, id: u128, expires_ms: u64) -> bool {
+        self.entries.contains(&(expires_ms, id))
+    }
+
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.entries.len()

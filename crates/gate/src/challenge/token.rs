@@ -1,7 +1,8 @@
 //! The token of a challenge: everything the gate must know again when the answer comes, signed.
 //!
 //! Layout, all numbers big-endian, then base64 for addresses without padding:
-//! version 1, key 1, bits 1, start 8, id 16, minted 8, lifetime 4, asker 16, visitor 16, return page 0 to 2048, signature 16.
+//! version 1, key 1, bits 1, start 8, id 16, minted 8, lifetime 4, asker 16, visitor 16,
+//! clearance 8, return page 0 to 2048, signature 16.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,8 +15,8 @@ use super::keys::MAC_BYTES;
 use super::keys::Purpose;
 use super::return_to::RETURN_BYTES_MAX;
 
-const VERSION: u8 = 1;
-const HEAD_BYTES: usize = 71;
+const VERSION: u8 = 2;
+const HEAD_BYTES: usize = 79;
 const TOKEN_BYTES_MAX: usize = HEAD_BYTES + RETURN_BYTES_MAX + MAC_BYTES;
 /// The longest text of a token.
 pub(super) const TEXT_BYTES_MAX: usize = TOKEN_BYTES_MAX.div_ceil(3) * 4;
@@ -33,6 +34,8 @@ pub(super) struct Token {
     pub(super) asker: [u8; 16],
     /// Hash of agent and site.
     pub(super) visitor: [u8; 16],
+    /// The clearance that it confirms in another network; 0 where a new one is earned.
+    pub(super) clearance: u64,
     pub(super) return_to: String,
 }
 
@@ -52,6 +55,7 @@ impl Token {
         bytes.extend(self.lifetime_ms.to_be_bytes());
         bytes.extend(self.asker);
         bytes.extend(self.visitor);
+        bytes.extend(self.clearance.to_be_bytes());
         bytes.extend(self.return_to.as_bytes());
         let signature = keys.sign(key, Purpose::Challenge, [&bytes, b""]);
         bytes.extend(signature);
@@ -89,7 +93,8 @@ impl Token {
         let (&minted, rest) = rest.split_first_chunk()?;
         let (&lifetime, rest) = rest.split_first_chunk()?;
         let (&asker, rest) = rest.split_first_chunk()?;
-        let &visitor = rest.first_chunk()?;
+        let (&visitor, rest) = rest.split_first_chunk()?;
+        let &clearance = rest.first_chunk()?;
         Some(Token {
             bits,
             start: u64::from_be_bytes(start),
@@ -98,6 +103,7 @@ impl Token {
             lifetime_ms: u32::from_be_bytes(lifetime),
             asker,
             visitor,
+            clearance: u64::from_be_bytes(clearance),
             return_to: str::from_utf8(page).ok()?.to_owned(),
         })
     }

@@ -26,11 +26,11 @@ trust_everybody = false
 # Sources that are counted (56 bytes each, taken at the start), and sources that are profiled (up to 2 KiB each).
 sources_max = 1000000
 profiles_max = 200000
-# How often sources are judged, and verdicts written to the knowledge base.
+# How often all sources are judged and verdicts written to the knowledge base. A source that crosses k2 is judged within a second.
 judge_minutes = 30.0
 # Connections of clients at one time.
 connections_max = 8192
-# Let robots.txt, /.well-known/, favicons and feeds pass, whoever asks.
+# Let requests for robots.txt, /.well-known/, favicons and feeds without a query string pass, unless the client is denied.
 default_rules = true
 
 # Seconds after which the gate stops waiting.
@@ -54,10 +54,10 @@ stop = 20.0
 [gate.challenge]
 # How long a challenge can be answered.
 seconds = 300
-# Work of a first challenge in bits; each bit doubles it. It rises with the pages a source has asked for.
+# Work of a first challenge in bits; each bit doubles it. It rises with the pages a source has requested and the challenges it has solved.
 bits = 15
-# What a clearance is tied to beside the site: "agent" (the browser, which may change networks; its pages are counted together), or
-# "network" (the browser and its /24 or /48 network).
+# What a clearance is tied to beside the site: "agent" (the browser; in another network it is good for k1 pages, then an easy challenge
+# confirms it there), or "network" (the browser and its /24 or /48 network).
 binding = "agent"
 
 # [[gate.listen]]

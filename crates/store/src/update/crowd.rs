@@ -28,6 +28,8 @@ const BROWSERS_MIN: f64 = 0.9;
 const REVISITS_MIN: f64 = 0.25;
 /// Sessions that a crowd must have, where the log shows sessions.
 const SESSIONS_MIN: u64 = 10;
+/// Times `k2` that a first cap may be.
+const FIRST_CAP: u32 = 2;
 /// Seconds between two raises of a cap.
 const RAISE_EVERY: u32 = 7 * DAY;
 
@@ -62,15 +64,16 @@ pub(super) fn crowd_of<'a>(source: &'a SourceReport, limits: &Limits) -> Result<
     Ok(crowd)
 }
 
-/// The cap of a crowd, and since when it holds: its usual pages and a quarter, at most a quarter above the cap of a week ago, never above the
-/// ceiling. `known` is what was said of the source before, also where that no longer allows it: losing an entry must not be a way to a
+/// The cap of a crowd, and since when it holds: its usual pages and a quarter, at first at most twice `k2`, then at most a quarter above the
+/// cap of a week ago, never above the ceiling. What a source has had before its first entry was paid for with challenges: it must not set
+/// what comes without. `known` is what was said of the source before, also where that no longer allows it: losing an entry must not be a way to a
 /// higher one.
 pub(super) fn cap(crowd: &Crowd, known: Option<&Entry>, limits: &Limits, now: u32) -> (u32, u32) {
     let most = limits.allow_pages_max;
     let wanted = quarter_more(u32::try_from(crowd.daily_pages()).unwrap_or(u32::MAX)).min(most);
     let before = known.and_then(|known| known.cap_since.map(|since| (known.cap, since)));
     match before {
-        None => (wanted, now),
+        None => (wanted.min(limits.k2.saturating_mul(FIRST_CAP)), now),
         Some((cap, since)) if wanted > cap && now.saturating_sub(since) >= RAISE_EVERY => {
             (quarter_more(cap).min(wanted), now)
         }

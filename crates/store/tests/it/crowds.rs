@@ -245,6 +245,20 @@ fn sixty_days_of_tripling_traffic_raise_a_cap_by_a_quarter_a_week() {
 }
 
 #[test]
+fn h196_a_first_cap_does_not_follow_traffic_that_was_paid_for() {
+    let limits = Limits::default();
+    let first = |daily: u64| {
+        let outcome = update(people(Some(crowd(daily, NOW)), NOW), &[], &limits, NOW);
+        after(Vec::new(), &outcome)[0].1.cap
+    };
+    // Who solves challenges for 16,000 pages a day, on three days.
+    assert_eq!(first(16_000), 2000);
+    assert_eq!(first(1_000_000), 2000);
+    // A school of a little more than a thousand pages a day has all it needs.
+    assert_eq!(first(1300), 1625);
+}
+
+#[test]
 fn a_crowd_that_grows_is_followed_and_one_that_shrinks_keeps_its_cap() {
     let limits = Limits::default();
     let mut known = Vec::new();
@@ -255,7 +269,7 @@ fn a_crowd_that_grows_is_followed_and_one_that_shrinks_keeps_its_cap() {
         known = after(known, &outcome);
         caps.push(known[0].1.cap);
     }
-    assert_eq!(caps, [2500, 3000, 3750, 4687, 4687]);
+    assert_eq!(caps, [2000, 2500, 3125, 3906, 3906]);
 }
 
 #[test]
@@ -280,7 +294,7 @@ fn an_entry_stays_while_a_new_window_is_young_and_goes_when_the_crowd_does() {
     let outcome = update(people(Some(alone), later), &known, &limits, later);
     assert_eq!(outcome.revoked, 1);
     let left = &after(known, &outcome)[0].1;
-    assert_eq!((left.action, left.cap), (Action::Watch, 2500));
+    assert_eq!((left.action, left.cap), (Action::Watch, 2000));
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn an_honest_browser_gets_its_page() {
         .find([&jar.header()[..]], &visitor(), NOW.unix + 21)
         .unwrap();
     assert_eq!(clearance.id, solved.id);
-    assert_eq!(clearance.until, NOW.unix + 20 + 24 * 3600);
+    assert_eq!(clearance.until(), NOW.unix + 20 + 24 * 3600);
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn h084_of_many_at_the_same_moment_one_counts() {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                let answer = gate.answer(&visitor(), body.as_bytes(), [&header[..]], NOW);
+                let answer = gate.answer(&visitor(), body.as_bytes(), [&header[..]], PAGES, NOW);
                 accepted.fetch_add(usize::from(answer.is_ok()), Ordering::SeqCst);
             });
         }
@@ -267,9 +267,15 @@ fn h086_garbage_in_place_of_a_challenge_is_refused() {
 fn h093_a_client_without_cookies_is_told_so_and_costs_nothing() {
     let gate = gate();
     for round in 0..50 {
-        let puzzle = gate.mint(&visitor(), b"/", BITS, [], later(round));
+        let puzzle = gate.mint(&visitor(), b"/", TERMS, [], later(round));
         let refusal = gate
-            .answer(&visitor(), solution(&puzzle).as_bytes(), [], later(round))
+            .answer(
+                &visitor(),
+                solution(&puzzle).as_bytes(),
+                [],
+                PAGES,
+                later(round),
+            )
             .unwrap_err();
         assert_eq!(refusal, Refusal::NoCookie);
         assert!(!refusal.is_evidence());
@@ -309,8 +315,14 @@ fn h095_an_asker_of_a_sibling_site_does_not_hide_ours() {
     let mut sibling = Jar::default();
     sibling.ask(&gate, &plain, "/", NOW);
     let header = [&sibling.header()[..], b"; ", &jar.header()].concat();
-    gate.answer(&plain, solution(&puzzle).as_bytes(), [&header[..]], NOW)
-        .unwrap();
+    gate.answer(
+        &plain,
+        solution(&puzzle).as_bytes(),
+        [&header[..]],
+        PAGES,
+        NOW,
+    )
+    .unwrap();
 }
 
 #[test]
@@ -455,12 +467,12 @@ proptest! {
         let now = Moment { unix, steady_ms };
         let named = format!("__Host-cattlegrid={value}; __Host-cattlegrid-ask={value}");
         let headers = || [&cookie[..], named.as_bytes()];
-        prop_assert!(gate.answer(&visitor, &body, headers(), now).is_err());
+        prop_assert!(gate.answer(&visitor, &body, headers(), PAGES, now).is_err());
         let form = super::body(&token, &[0; 16]);
-        prop_assert!(gate.answer(&visitor, form.as_bytes(), headers(), now).is_err());
+        prop_assert!(gate.answer(&visitor, form.as_bytes(), headers(), PAGES, now).is_err());
         prop_assert_eq!(gate.return_of(&body), "/");
         prop_assert_eq!(gate.find(headers(), &visitor, unix), None);
-        let puzzle = gate.mint(&visitor, &target, bits, headers(), now);
+        let puzzle = gate.mint(&visitor, &target, Terms { bits, confirms: None }, headers(), now);
         prop_assert!(puzzle.set_cookie.is_some() && puzzle.bits <= 32);
     }
 }

@@ -190,7 +190,7 @@ fn all_cookies(gate: &Challenger) -> [String; 5] {
         ..visitor()
     };
     let ask = |visitor| {
-        let puzzle = gate.mint(visitor, b"/", BITS, [], NOW);
+        let puzzle = gate.mint(visitor, b"/", TERMS, [], NOW);
         bare(&puzzle.set_cookie.unwrap())
     };
     let clear = |visitor| bare(&Jar::default().pass(gate, visitor, NOW).set_cookie);

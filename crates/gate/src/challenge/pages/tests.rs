@@ -1,5 +1,6 @@
 //! Tests of the pages.
 
+use super::super::challenger::Earned;
 use super::*;
 
 const HOSTILE: [&str; 8] = [
@@ -45,6 +46,7 @@ fn all(language: Language, text: &str) -> Vec<Page> {
 fn all_json(text: &str) -> Vec<Page> {
     let (pages, reader) = (pages(text), Reader::Program);
     let solved = Solved {
+        earned: Earned::New,
         id: 1,
         set_cookie: String::new(),
         return_to: text.to_owned(),

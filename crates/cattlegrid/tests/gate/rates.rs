@@ -1,0 +1,116 @@
+//! How fast a cleared client may ask, and how soon a source above k2 is judged.
+
+use std::time::Duration;
+use std::time::Instant;
+
+use crate::challenge::must;
+use crate::challenge::withstands;
+use crate::harness::Gate;
+use crate::harness::Origin;
+use crate::harness::Wanted;
+use crate::harness::say;
+use crate::harness::wait_for;
+use crate::solve::Browser;
+use crate::solve::Puzzle;
+
+/// A proxy that names its clients: addresses of this machine are never denied.
+const PROXY: &str = "127.0.0.77";
+
+fn limits(policy: &str) -> Wanted {
+    Wanted {
+        parts: format!("[gate.challenge]\nbits = 4\n[policy]\n{policy}\n"),
+        ..Wanted::default()
+    }
+}
+
+/// A crawler that solves whatever it must. Gives the pages it got, the refusals, and how long it took.
+fn crawl(gate: &Gate, source: &str, pages: usize) -> Result<(usize, usize, Duration), String> {
+    let mut crawler = Browser::new(source, gate.address);
+    let began = Instant::now();
+    let (mut got, mut refused) = (0, 0);
+    for page in 0..pages {
+        let answer = crawler.get(&format!("/page/{page}"));
+        if Puzzle::of(&answer.text()).is_some() {
+            crawler.clear(&answer)?;
+        }
+        got += usize::from(answer.status == 200);
+        refused += usize::from(answer.status == 429);
+    }
+    Ok((got, refused, began.elapsed()))
+}
+
+#[test]
+fn h201_a_cleared_client_has_a_rate() {
+    let origin = Origin::start();
+    let mut gate = Gate::with(&origin, limits("k1 = 5"));
+    withstands(&mut gate, |gate| {
+        let (got, refused, took) = crawl(gate, "127.0.80.1", 400)?;
+        say(&format!(
+            "a solver that asks for 400 pages at once: {got} in {took:?}, {refused} refused"
+        ));
+        let most = 5 + 40 + 2 * (2 + took.as_secs() as usize);
+        must(
+            got <= most && refused > 0,
+            &format!("{got} of at most {most}"),
+        )
+    });
+}
+
+#[test]
+fn h201_who_is_too_fast_is_told_when_to_come_again_and_then_goes_on() {
+    let origin = Origin::start();
+    let gate = Gate::with(&origin, limits("k1 = 5"));
+    let mut person = Browser::new("127.0.80.2", gate.address).with("Accept-Language", "en");
+    // Forty tabs at once are nothing unusual.
+    for page in 0..45 {
+        assert_eq!(person.open(&format!("/page/{page}")).status, 200, "{page}");
+    }
+    let mut refused = person.get("/page/next");
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while refused.status == 200 && Instant::now() < deadline {
+        refused = person.get("/page/next");
+    }
+    assert_eq!(refused.status, 429);
+    let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=3).contains(&seconds), "{seconds}");
+    assert!(refused.text().contains("<h1>"), "{}", refused.text());
+    assert_eq!(refused.header("cache-control").unwrap(), "no-store");
+    // Parts of pages that are open come all the same.
+    assert_eq!(person.part("/picture.png").status, 200);
+    let began = Instant::now();
+    wait_for("the next page comes", || {
+        person.get("/page/next").status == 200
+    });
+    assert!(began.elapsed() < Duration::from_secs(seconds + 1));
+    assert_eq!(person.solved, 1, "no further challenge");
+}
+
+#[test]
+fn h201_a_source_is_judged_within_a_second_of_crossing_k2() {
+    let origin = Origin::start();
+    let policy = "k1 = 20\nk2 = 300\nclearance_rate = 1000.0\nclearance_burst = 10000";
+    let mut wanted = limits(policy);
+    wanted.gate = format!("trusted_proxies = [\"{PROXY}\"]");
+    let mut gate = Gate::with(&origin, wanted);
+    withstands(&mut gate, |gate| {
+        let mut crawler = Browser::new(PROXY, gate.address).with("X-Forwarded-For", "198.18.7.9");
+        let (mut got, mut crossed) = (0, None);
+        for page in 0..100_000 {
+            let answer = crawler.get(&format!("/page/{page}"));
+            if Puzzle::of(&answer.text()).is_some() {
+                crawler.clear(&answer)?;
+            } else if answer.status == 403 {
+                break;
+            }
+            got += usize::from(answer.status == 200);
+            if page == 300 {
+                crossed = Some(Instant::now());
+            }
+            let is_late = crossed.is_some_and(|at: Instant| at.elapsed().as_secs() >= 5);
+            must(!is_late, "nothing happens for five seconds")?;
+        }
+        let took = crossed.ok_or("never crossed")?.elapsed();
+        say(&format!("denied {took:?} after crossing k2; {got} pages"));
+        must(took < Duration::from_millis(1500), &format!("{took:?}"))
+    });
+}
