@@ -120,3 +120,23 @@ fn h205_logs_of_other_names_are_read_as_before() {
         assert!(names(&json).contains(&name.to_owned()), "{name}");
     }
 }
+
+/// Apache looks up the names of those who ask for what is protected by name. A host that takes everybody's place is still noticed.
+#[test]
+fn h205_single_host_names_among_addresses_are_read() {
+    let some = (0..6000).map(|number| match number % 1000 {
+        500 => "dial-7.example.net".to_owned(),
+        _ => format!("192.0.2.{}", number % 250),
+    });
+    let log_of_some = log(0, addresses(2000)) + &log(2000, some);
+    let (_folder, path) = file(log_of_some.as_bytes());
+    let json = report(&["--min-requests", "1", &path]);
+    assert_eq!(
+        (json["lines"]["parsed"].as_u64(), changed(&json)),
+        (Some(8000), 0)
+    );
+    let all = (0..3000).map(|_| "www.site.test".to_owned());
+    let (_folder, path) = file((log(0, addresses(4000)) + &log(4000, all)).as_bytes());
+    let json = report(&["--min-requests", "1", &path]);
+    assert!(changed(&json) > 2900, "{json}");
+}

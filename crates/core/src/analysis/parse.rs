@@ -22,6 +22,7 @@ use crate::profile::Lens;
 use crate::profile::Record;
 use crate::report::Lines;
 use crate::report::SkippedLines;
+use crate::request::Client;
 use crate::request::Field;
 use crate::request::Request;
 use crate::request::Source;
@@ -94,7 +95,8 @@ pub(super) struct Parsed {
     /// The stream the block belongs to.
     pub(super) stream: u16,
     pub(super) tokens: Vec<(u64, Box<[u8]>)>,
-    pub(super) opaque: Opaque,
+    /// Records whose sources are no addresses.
+    pub(super) opaque: Vec<Token>,
     new_hosts: NewHosts,
     /// Lines of the source that is looked at closely.
     pub(super) examples: Vec<Vec<u8>>,
@@ -103,15 +105,19 @@ pub(super) struct Parsed {
     skips: Skips,
 }
 
-/// Records of a block whose source is a token and no address.
-#[derive(Debug, Default)]
-pub(super) struct Opaque {
+/// A record whose source is a token and no address.
+#[derive(Debug)]
+pub(super) struct Token {
     /// Table and place there.
-    pub(super) places: Vec<(u16, u32)>,
-    /// How many records come before the first.
+    pub(super) table: u16,
+    pub(super) at: u32,
+    /// How many records of the block come before it.
     pub(super) before: u64,
-    /// The first one's line, and its number in the block and later in the file.
+    /// Its number in the block, and later in the file.
     pub(super) line: u64,
+    /// The host name of a client. Some servers look it up for a few requests only.
+    pub(super) is_name: bool,
+    /// The line itself, of the first of its kind.
     pub(super) example: Vec<u8>,
 }
 
@@ -226,7 +232,7 @@ impl Parser {
             }
             let table = table_of(record.source(), means.hasher, parsed.records.len());
             if record.source().kind == SourceKind::Token {
-                parsed.note_token(table, split_line(&text[start..]).0);
+                parsed.note_token(table, split_line(&text[start..]).0, &request.client);
             }
             let records = &mut parsed.records[table];
             let edge = Edge {
@@ -274,7 +280,7 @@ impl Parsed {
             edges: Vec::new(),
             stream: 0,
             tokens: Vec::new(),
-            opaque: Opaque::default(),
+            opaque: Vec::new(),
             new_hosts: NewHosts::default(),
             examples: Vec::new(),
             lines: 0,
@@ -301,14 +307,22 @@ impl Parsed {
 
     /// Notes a record that is about to be put into a table.
     #[cold]
-    fn note_token(&mut self, table: usize, line: &[u8]) {
-        if self.opaque.places.is_empty() {
-            self.opaque.before = self.len();
-            self.opaque.line = self.lines;
-            self.opaque.example = line[..line.len().min(EXAMPLE_BYTES)].to_vec();
-        }
-        let at = self.records[table].len() as u32;
-        self.opaque.places.push((table as u16, at));
+    fn note_token(&mut self, table: usize, line: &[u8], client: &Client<'_>) {
+        let is_name = matches!(client, Client::Written(text) if is_host_name(text));
+        let is_first = self.opaque.iter().all(|token| token.is_name != is_name);
+        let shown = if is_first {
+            line.len().min(EXAMPLE_BYTES)
+        } else {
+            0
+        };
+        self.opaque.push(Token {
+            table: table as u16,
+            at: self.records[table].len() as u32,
+            before: self.len(),
+            line: self.lines,
+            is_name,
+            example: line[..shown].to_vec(),
+        });
     }
 
     #[cold]
@@ -378,7 +392,9 @@ impl Parsed {
         lines.read += self.lines + block.long_lines.0;
         lines.parsed += self.len();
         lines.blank += self.blank;
-        self.opaque.line += before + block.long_lines.0;
+        for token in &mut self.opaque {
+            token.line += before + block.long_lines.0;
+        }
         if block.long_lines.0 > 0 {
             note(
                 lines,
@@ -416,6 +432,16 @@ impl Parsed {
             ..Parsed::new(0)
         }
     }
+}
+
+/// True for what a name server calls a client: `dial-7.example.net`, and not `0.123` or `www.example.com:80`.
+fn is_host_name(text: &[u8]) -> bool {
+    let mut labels = text.split(|byte| *byte == b'.');
+    let last = labels.next_back().unwrap_or_default();
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let is_label = |label: &[u8]| !label.is_empty() && label.iter().all(is_letter);
+    let is_ending = last.len() >= 2 && last.iter().all(u8::is_ascii_alphabetic);
+    is_ending && text.len() > last.len() && labels.all(is_label)
 }
 
 /// Counts lines left out, with the first example of each reason.

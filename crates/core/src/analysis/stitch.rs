@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::parse::Parsed;
+use super::parse::Token;
 use super::parse::note;
 use crate::format::Skip;
 use crate::profile::Record;
@@ -18,6 +19,9 @@ const OVERLAP_SECONDS: u32 = 60;
 /// A stream whose first records, so many, all have an address has addresses. Logs with host names, where some clients have none, and
 /// with pseudonyms show one among far fewer.
 const SETTLED: u64 = 1000;
+/// Of so many requests one may come from a client that the server calls by its host name: Apache looks it up for what a rule protects by
+/// name.
+const NAMES_AMONG: u64 = 100;
 
 /// What is remembered from block to block.
 #[derive(Debug)]
@@ -39,31 +43,47 @@ struct Stream {
 }
 
 /// What the sources of a stream are.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Sources {
-    /// Addresses in all of its records, so many.
-    Open(u64),
+#[derive(Debug, Default)]
+struct Sources {
+    kind: Kind,
+    /// Records so far, and host names among them.
+    seen: u64,
+    names: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+enum Kind {
+    /// Addresses in all records so far.
+    #[default]
+    Open,
     Addresses,
     /// Tokens since its beginning, perhaps among addresses.
     Any,
 }
 
-impl Default for Sources {
-    fn default() -> Sources {
-        Sources::Open(0)
-    }
-}
-
 impl Sources {
-    /// Looks at the next block.
-    fn look(&mut self, parsed: &Parsed) {
-        let Sources::Open(seen) = *self else { return };
-        let has_token = !parsed.opaque.places.is_empty();
-        *self = match has_token {
-            true if seen + parsed.opaque.before < SETTLED => Sources::Any,
-            false if seen + parsed.len() < SETTLED => Sources::Open(seen + parsed.len()),
-            _ => Sources::Addresses,
+    /// Looks at the next block. Gives what is to be left out of it.
+    fn look(&mut self, parsed: &mut Parsed) -> Vec<Token> {
+        let tokens = std::mem::take(&mut parsed.opaque);
+        if self.kind == Kind::Open {
+            self.kind = match tokens.first() {
+                Some(first) if self.seen + first.before < SETTLED => Kind::Any,
+                None if self.seen + parsed.len() < SETTLED => Kind::Open,
+                _ => Kind::Addresses,
+            };
+        }
+        let seen = self.seen;
+        self.seen += parsed.len();
+        if self.kind != Kind::Addresses {
+            return Vec::new();
+        }
+        let mut is_out = |token: &Token| {
+            let is_rare = (self.names + 1) * NAMES_AMONG <= seen + token.before;
+            let stays = token.is_name && is_rare;
+            self.names += u64::from(stays);
+            !stays
         };
+        tokens.into_iter().filter(|token| is_out(token)).collect()
     }
 }
 
@@ -110,10 +130,8 @@ impl Stitcher {
         parsed.stream = u16::try_from(number).unwrap_or(u16::MAX);
         let jump = self.jump_seconds;
         let stream = &mut self.streams[number];
-        stream.sources.look(parsed);
-        if stream.sources == Sources::Addresses {
-            leave_out_tokens(piece, parsed, lines);
-        }
+        let tokens = stream.sources.look(parsed);
+        leave_out_tokens(tokens, piece, parsed, lines);
         if let Some((table, record)) = stream.held.take() {
             if stream
                 .last
@@ -203,18 +221,21 @@ impl Stitcher {
 }
 
 /// Takes records of tokens out of a stream of addresses.
-fn leave_out_tokens(piece: u32, parsed: &mut Parsed, lines: &mut Lines) {
-    let opaque = std::mem::take(&mut parsed.opaque);
-    let count = opaque.places.len() as u64;
-    if count == 0 {
+fn leave_out_tokens(tokens: Vec<Token>, piece: u32, parsed: &mut Parsed, lines: &mut Lines) {
+    let Some(first) = tokens
+        .iter()
+        .find(|token| !token.example.is_empty())
+        .or(tokens.first())
+    else {
         return;
+    };
+    for token in &tokens {
+        parsed.records[usize::from(token.table)][token.at as usize].kill();
     }
-    for (table, at) in opaque.places {
-        parsed.records[usize::from(table)][at as usize].kill();
-    }
+    let count = tokens.len() as u64;
     lines.parsed -= count;
-    let place = (piece, opaque.line);
-    note(lines, Skip::ChangedSource, count, &opaque.example, place);
+    let place = (piece, first.line);
+    note(lines, Skip::ChangedSource, count, &first.example, place);
 }
 
 /// Counts a record that had been counted as read. Its text is gone; its time says enough.
