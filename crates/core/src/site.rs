@@ -166,6 +166,8 @@ impl Customs {
     }
 }
 
+/// Referrers it takes to tell the names of the site.
+const OWN_REFERRERS_MIN: u64 = 20;
 /// Pages from which a source is a reader, whose browser loads parts if it ever does.
 const READER_PAGES: u32 = 3;
 /// Pictures, and style sheets and scripts, from which other kinds of parts are to be expected.
@@ -398,6 +400,11 @@ impl Site {
         shares.any(|(least, among)| loaders >= *least && loaders * among >= readers)
     }
 
+    /// True where enough people came to show what browsers do here, and under which name they know the site.
+    pub fn has_contrast(&self) -> bool {
+        self.has_parts() && self.asset_referrers >= OWN_REFERRERS_MIN
+    }
+
     /// How many of a source's pages a browser would have loaded with parts. What its pages have in common is in the cache for it as it is
     /// for others: of chapter after chapter hardly one brings anything new.
     pub fn expected_parts(&self, profile: &Profile) -> Expected {
@@ -568,8 +575,11 @@ impl Site {
     fn is_own_cell(&self, at: usize) -> bool {
         let named = |cells: &Cells<u32, HOST_CELLS>| u64::from(cells.get(at));
         match self.asset_referrers {
-            0 => self.page_referrers >= 20 && named(&self.page_hosts) * 2 >= self.page_referrers,
-            assets => assets >= 20 && named(&self.asset_hosts) * 100 >= assets,
+            0 => {
+                self.page_referrers >= OWN_REFERRERS_MIN
+                    && named(&self.page_hosts) * 2 >= self.page_referrers
+            }
+            assets => assets >= OWN_REFERRERS_MIN && named(&self.asset_hosts) * 100 >= assets,
         }
     }
 }

@@ -406,7 +406,8 @@ impl Court<'_> {
             return;
         };
         let is_single = windows.len() == 1;
-        if is_single && profile.pages < WHOLE_PAGES_MIN {
+        let has_contrast = || self.sites[first].has_contrast();
+        if is_single && (profile.pages < WHOLE_PAGES_MIN || has_contrast()) {
             return;
         }
         let is_one_host = windows
