@@ -416,7 +416,7 @@ impl Court<'_> {
         let Some(site) = self.whole_sites.get(&first.host()).filter(|_| is_one_host) else {
             return;
         };
-        if !is_hardly_decided(trials) {
+        if !is_hardly_decided(trials) || is_single && !site.has_contrast() {
             return;
         }
         let mut whole = Profile::default();
