@@ -76,7 +76,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelCommand {
-    /// Put a new model in the place of the one in use, if it is no worse on sources whose truth is known; the old one is kept
+    /// Replace the model in use with a new one that is right more often on labelled logs and accuses no more people; the old model is kept
     Publish(Box<PublishArgs>),
     /// Go back to the model before
     Back {

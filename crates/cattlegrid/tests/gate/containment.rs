@@ -418,18 +418,6 @@ fn h063_cleared_people_do_not_notice_a_crawler_behind_their_address() {
     assert!(lost > 0);
 }
 
-fn kb(gate: &Gate, arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
-        .arg("kb")
-        .args(arguments)
-        .arg("--kb")
-        .arg(gate.path("state/kb.sqlite"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
 #[test]
 fn who_is_denied_gets_a_number_that_the_owner_can_look_up() {
     let origin = Origin::start();
@@ -443,7 +431,7 @@ fn who_is_denied_gets_a_number_that_the_owner_can_look_up() {
     let mut denied = Browser::new("127.0.0.5", gate.address).with("Accept-Language", "de");
     assert_eq!(denied.get("/before").status, 200);
     let why = "took the whole catalogue last night";
-    kb(&gate, &["deny", "127.0.0.5", "--yes", "--reason", why]);
+    gate.kb(&["deny", "127.0.0.5", "--yes", "--reason", why]);
     // On the same connection.
     wait_for("the owner's word counts", || denied.get("/x").status == 403);
     let page = denied.get("/y");
@@ -453,7 +441,7 @@ fn who_is_denied_gets_a_number_that_the_owner_can_look_up() {
     assert_eq!(page.header("cache-control").unwrap(), "no-store");
     let (_, rest) = text.split_once("class=\"number\">").unwrap();
     let incident = rest.split('<').next().unwrap();
-    let shown = kb(&gate, &["show", incident]);
+    let shown = gate.kb(&["show", incident]);
     assert!(shown.contains(why), "{shown}");
     let program = denied.send("POST", "/y", &[("Accept", "*/*")], "");
     let json: serde_json::Value = serde_json::from_str(&program.text()).unwrap();
@@ -463,7 +451,7 @@ fn who_is_denied_gets_a_number_that_the_owner_can_look_up() {
     );
     assert!(!origin.has_seen("/y"));
     // A clearance does not help against the owner's word, and taking it back does.
-    kb(&gate, &["forget", "127.0.0.5"]);
+    gate.kb(&["forget", "127.0.0.5"]);
     wait_for("it is taken back", || denied.get("/z").status == 200);
 }
 
@@ -473,7 +461,7 @@ fn in_shadow_mode_everything_passes_and_the_log_says_what_would_happen() {
     let mut wanted = limits("k1 = 5");
     wanted.gate = "mode = \"shadow\"".to_owned();
     let gate = Gate::with(&origin, wanted);
-    kb(&gate, &["deny", "127.0.0.6", "--yes"]);
+    gate.kb(&["deny", "127.0.0.6", "--yes"]);
     for page in 0..10 {
         for source in ["127.0.0.7", "127.0.0.6"] {
             let answer = try_get_from(source, gate.address, &format!("/{page}"), &[]).unwrap();

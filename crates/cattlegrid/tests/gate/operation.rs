@@ -157,17 +157,6 @@ fn nothing_of_the_owners_listener_is_public() {
     assert_eq!(get(gate.admin, "/healthz", &[]).text(), "ok\n");
 }
 
-fn kb(gate: &Gate, arguments: &[&str]) {
-    let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
-        .arg("kb")
-        .args(arguments)
-        .arg("--kb")
-        .arg(gate.path("state/kb.sqlite"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-}
-
 /// H198. A base that vanishes under a running gate lifts no ban, with or without its backup; restored, it is in force at once.
 #[test]
 fn h198_a_base_that_vanishes_lifts_no_ban_and_is_told() {
@@ -178,7 +167,7 @@ fn h198_a_base_that_vanishes_lifts_no_ban_and_is_told() {
     let failed = || gate.metric("cattlegrid_base_failed");
     // The honest case: no base yet is no fault.
     assert_eq!((status(), failed()), (200, Some(0.0)));
-    kb(&gate, &["deny", BANNED, "--yes"]);
+    gate.kb(&["deny", BANNED, "--yes"]);
     wait_for("the ban is in force", || status() == 403);
     for end in ["", "-wal", "-shm"] {
         let _ = fs::remove_file(gate.path(&format!("state/kb.sqlite{end}")));
@@ -188,7 +177,7 @@ fn h198_a_base_that_vanishes_lifts_no_ban_and_is_told() {
     let said = gate.stderr();
     assert!(said.contains("what was known stays in force"), "{said}");
     assert!(said.contains("kb.sqlite is missing"), "{said}");
-    kb(&gate, &["restore"]);
+    gate.kb(&["restore"]);
     wait_for("the alarm is over", || failed() == Some(0.0));
     assert_eq!(status(), 403);
     fs::rename(gate.path("state"), gate.path("moved")).unwrap();

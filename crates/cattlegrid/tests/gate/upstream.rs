@@ -45,17 +45,22 @@ pub(crate) fn rough(listener: TcpListener) -> SocketAddr {
     address
 }
 
+/// Reads the head of a request. Gives its target.
+fn read_target(stream: &mut TcpStream) -> io::Result<String> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8_lossy(&head);
+    Ok(head.split(' ').nth(1).unwrap_or("").to_owned())
+}
+
 fn converse(mut stream: TcpStream) -> io::Result<()> {
     let mut asked = 0;
     loop {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            stream.read_exact(&mut byte)?;
-            head.push(byte[0]);
-        }
-        let head = String::from_utf8_lossy(&head).into_owned();
-        let path = head.split(' ').nth(1).unwrap_or("").to_owned();
+        let path = read_target(&mut stream)?;
         asked += 1;
         if !behave(&mut stream, &path, asked)? {
             return Ok(());
@@ -483,14 +488,7 @@ fn sending_late(is_sent: Arc<AtomicBool>, bare: &'static str) -> SocketAddr {
                 // What is written arrives at once, and not when the gate has said something.
                 stream.set_nodelay(true)?;
                 loop {
-                    let mut head = Vec::new();
-                    while !head.ends_with(b"\r\n\r\n") {
-                        let mut byte = [0];
-                        stream.read_exact(&mut byte)?;
-                        head.push(byte[0]);
-                    }
-                    let head = String::from_utf8_lossy(&head).into_owned();
-                    let target = head.split(' ').nth(1).unwrap_or("").to_owned();
+                    let target = read_target(&mut stream)?;
                     match target.as_str() {
                         "/bare" => {
                             stream.write_all(bare.as_bytes())?;

@@ -5,7 +5,7 @@
 //! away. (NRIC log study.)
 //!
 //! # When it is wrong
-//! An owner or a curious person looks at the file by hand: a look or two by a source that loads pages with their parts do not
+//! An owner or a curious person looks at the file by hand: one or two requests by a source that loads pages with their images do not
 //! count. A program behind the same address as many people fetches it for them all: it counts only where it is a good part of what
 //! the source does.
 

@@ -7,8 +7,8 @@
 //!
 //! # When it is wrong
 //! A page that sends the visitor back to itself after a form names itself; that happens now and then, not for most pages. Some apps
-//! write a bare host when they open a link: once, not again and again, and they load the page's parts then. Where a log is written
-//! without the paths of referrers, those do not count.
+//! write a bare host when they open a link: once, not again and again, and they load the page's parts then. If the log records
+//! referrers without paths, the detector ignores bare hosts.
 
 use super::Detector;
 use super::Family;
@@ -121,11 +121,11 @@ fn made_up(profile: &Profile, context: &Context<'_>) -> Option<Found> {
     };
     let why = match odd.redirects_named {
         0 => format!(
-            "{written} of its {} page requests name this site as referrer in a way no browser does: without a path, without a scheme or with the port",
+            "{written} of its {} page requests give this site as referrer in a form that no browser sends: without a path, without a scheme, or with the default port",
             profile.referrers
         ),
         redirects => format!(
-            "{redirects} of its {} page requests give as referrer the address that redirected them; a browser keeps the page with the link",
+            "{redirects} of its {} page requests give as referrer the URL that redirected them; a browser gives the page with the link",
             profile.referrers
         ),
     };

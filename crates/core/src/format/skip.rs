@@ -109,7 +109,7 @@ impl Skip {
             Skip::TimeOutOfRange => "the time is before 1990 or after 2100",
             Skip::TimeJump => "a day or more away from the lines around it",
             Skip::ChangedSource => {
-                "the client is no address, as in the lines before: the format changed here, or the lines are damaged; read the lines from there on as a log of their own, with --format"
+                "the client is not an address, unlike in the lines before: the format changed here, or the lines are damaged; put the lines from here on into a separate file and read that with --format"
             }
             Skip::NoRequest => "the connection brought no request",
             Skip::NotHttp => "the request is not HTTP (TLS bytes on a plain port, probes)",

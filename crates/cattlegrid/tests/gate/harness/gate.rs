@@ -187,6 +187,19 @@ impl Gate {
         self.folder.path().join(name)
     }
 
+    /// Runs `cattlegrid kb` on its knowledge base. Gives what that printed.
+    pub(crate) fn kb(&self, arguments: &[&str]) -> String {
+        let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+            .arg("kb")
+            .args(arguments)
+            .arg("--kb")
+            .arg(self.path("state/kb.sqlite"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
