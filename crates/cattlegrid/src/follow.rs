@@ -23,12 +23,12 @@ use cattlegrid_report::Told;
 use signal_hook::consts::SIGINT;
 use signal_hook::consts::SIGTERM;
 
-use crate::analyze;
 use crate::cli::AnalyzeArgs;
 use crate::kb;
 use crate::logs;
 use crate::logs::Prepared;
 use crate::logs::ROUND;
+use crate::reports;
 
 /// Judges what is there, then again after every half hour of the log's time, until a signal ends it.
 pub(crate) fn run(
@@ -74,7 +74,7 @@ pub(crate) fn run(
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     logs::say_problems(&problems);
     let report = pool.install(|| follower.finish())?;
-    Ok(analyze::exit_code(
+    Ok(reports::exit_code(
         &report,
         arguments,
         lost_before || logs::is_loss(&problems),
@@ -142,7 +142,7 @@ impl Follower<'_> {
         let report = self.analysis.report();
         logs::check_readable(&report, &self.pieces)?;
         logs::say_crowd(&report, &self.arguments.log);
-        analyze::write(&report, self.arguments, self.pieces.clone())?;
+        reports::write(&report, self.arguments, self.pieces.clone())?;
         self.learn(&report)?;
         self.told.tell(&report);
         self.judged = Some(self.analysis.last_time().unwrap_or(0));
@@ -192,7 +192,7 @@ impl Follower<'_> {
 
 /// Replaces the files and shows what changed.
 fn publish(report: &Report, arguments: &AnalyzeArgs, told: &mut Told) -> anyhow::Result<()> {
-    analyze::write_files(report, arguments)?;
+    reports::write_files(report, arguments)?;
     if !arguments.log.quiet {
         told.write_changes(report, &mut io::stdout().lock())?;
     }

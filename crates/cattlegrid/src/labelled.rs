@@ -13,6 +13,7 @@ use cattlegrid_core::verdict::Class;
 use cattlegrid_core::verdict::Kind;
 use cattlegrid_core::verdict::Votes;
 use cattlegrid_learn::cluster::learn_k;
+use cattlegrid_learn::cluster::mean_k;
 use cattlegrid_learn::data::Dataset;
 use cattlegrid_learn::data::Example;
 use cattlegrid_learn::series::Scratch;
@@ -25,7 +26,6 @@ use rayon::prelude::*;
 use crate::cli::LogArgs;
 use crate::logs;
 use crate::simulate;
-use crate::train_campaigns::mean_k;
 
 /// Labels that a source may have.
 pub(crate) const LABELS: [&str; 6] = [

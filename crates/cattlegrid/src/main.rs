@@ -20,6 +20,8 @@ mod lists;
 mod logs;
 mod model;
 mod plan;
+mod publish;
+mod reports;
 mod simulate;
 mod table_8;
 mod train;
@@ -53,9 +55,9 @@ fn main() -> ExitCode {
         }
         cli::Command::Evaluate(arguments) => evaluate::run(&arguments),
         cli::Command::Model { command } => match command {
-            cli::ModelCommand::Publish(arguments) => model::publish(&arguments),
-            cli::ModelCommand::Back { model } => model::back(&model),
-            cli::ModelCommand::Show { model } => model::show(model.as_deref()),
+            cli::ModelCommand::Publish(arguments) => publish::publish(&arguments),
+            cli::ModelCommand::Back { model } => publish::back(&model),
+            cli::ModelCommand::Show { model } => publish::show(model.as_deref()),
         },
         cli::Command::Explain { detector } => explain::run(detector.as_deref()),
         cli::Command::Plan(arguments) => plan::run(&arguments),

@@ -12,6 +12,7 @@ use cattlegrid_learn::cluster::PAPER_K;
 use cattlegrid_learn::cluster::agreement;
 use cattlegrid_learn::cluster::algorithm_1;
 use cattlegrid_learn::cluster::learn_k;
+use cattlegrid_learn::cluster::mean_k;
 use cattlegrid_learn::model::Model;
 use rayon::prelude::*;
 
@@ -71,13 +72,6 @@ pub(crate) fn run(arguments: &TrainArgs) -> anyhow::Result<ExitCode> {
         out.display()
     )?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The geometric mean with three decimals: k is a factor.
-pub(crate) fn mean_k(found: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let many = found.len().max(1) as f64;
-    let mean = (found.map(f64::ln).sum::<f64>() / many).exp();
-    (mean * 1e3).round() / 1e3
 }
 
 fn pairs(scene: &Scene, k: f64) -> Agreement {

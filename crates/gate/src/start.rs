@@ -1,5 +1,7 @@
 //! Starts the gate, reloads its settings, and ends it in good order.
 
+mod control;
+
 use std::fs;
 use std::hash::BuildHasher;
 use std::path::Path;
@@ -11,8 +13,6 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::thread;
 use std::thread::JoinHandle;
-use std::time::Duration;
-use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use cattlegrid_core::Settings;
@@ -20,41 +20,28 @@ use cattlegrid_core::policy::Counters;
 use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Standing;
 use cattlegrid_core::profile::Lens;
-use tokio::signal::unix::SignalKind;
-use tokio::signal::unix::signal;
-use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::watch;
 
-use crate::admin;
-use crate::base;
+use self::control::Control;
+use crate::background::admin;
+use crate::background::counters;
+use crate::background::knowledge;
+use crate::background::learn;
+use crate::background::learn::Learner;
 use crate::challenge;
 use crate::challenge::Challenger;
 use crate::challenge::Keys;
 use crate::challenge::Pages;
-use crate::clock::Clock;
-use crate::clock::Steps;
-use crate::config::Binding;
-use crate::config::Mode;
-use crate::config::Setup;
-use crate::defence::Defence;
-use crate::gate::Gate;
-use crate::gate::Live;
-use crate::learn;
-use crate::learn::Learner;
-use crate::listen;
-use crate::listen::Bound;
-use crate::listen::Listener;
-use crate::log::Lines;
-use crate::metrics::Metrics;
-use crate::saved;
-use crate::upstream::Pool;
-use crate::worker::Worker;
+use crate::door::listen::Listener;
+use crate::settings::Binding;
+use crate::settings::Setup;
+use crate::settings::defence::Defence;
+use crate::state::Gate;
+use crate::state::Live;
+use crate::state::clock::Clock;
+use crate::state::metrics::Metrics;
 
 /// Blocks of log lines that wait at most, each of 64 KiB.
 const BLOCKS_MAX: usize = 512;
-/// Lines are in the log after this long.
-const TICK: Duration = Duration::from_millis(100);
 /// The file of signing keys, in the gate's folder.
 const KEYS: &str = "keys";
 
@@ -94,9 +81,9 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
     };
     let gate = Arc::new(make(loaded, &state).map_err(one)?);
     let knowledge = state.join("kb.sqlite");
-    let standing = base::read(&knowledge, &gate).map_err(|fault| one(fault.to_string()))?;
+    let standing = knowledge::read(&knowledge, &gate).map_err(|fault| one(fault.to_string()))?;
     gate.standing.store(Arc::new(standing));
-    saved::recount(&log, &gate);
+    counters::recount(&log, &gate);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -116,7 +103,7 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
     let (end, ended) = mpsc::channel::<()>();
     let (shared, path) = (Arc::clone(&gate), counters.clone());
     threads
-        .start("counters", move || saved::keep(&path, &shared, &ended))
+        .start("counters", move || counters::keep(&path, &shared, &ended))
         .map_err(one)?;
     let mut control = Control {
         gate: Arc::clone(&gate),
@@ -140,7 +127,7 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
     drop(end);
     gate.is_ending.store(true, Ordering::Relaxed);
     threads.join();
-    let saved = saved::save(&counters, &gate.counters, gate.clock.now_ms());
+    let saved = counters::save(&counters, &gate.counters, gate.clock.now_ms());
     saved.map_err(|error| {
         one(format!(
             "{}: counters cannot be saved: {error}",
@@ -178,7 +165,7 @@ fn make(loaded: Loaded, state: &Path) -> Result<Gate, String> {
     let challenger = without(challenger, setup);
     // The table's hash is keyed by chance: nobody can choose addresses that push each other out.
     let seed = std::hash::RandomState::new().hash_one(clock.now_ms());
-    let (counters, saved_ms) = saved::restore(
+    let (counters, saved_ms) = counters::restore(
         &state.join("counters"),
         setup.sources_max,
         seed,
@@ -320,243 +307,7 @@ fn start_helpers(
         learn::learn(learner, learned, &shared, &path)
     })?;
     let shared = Arc::clone(gate);
-    threads.start("knowledge base", move || base::watch(&knowledge, &shared))
-}
-
-/// A listener with its sockets, one for each worker.
-type Sockets = (Arc<Listener>, Vec<Bound>);
-
-/// What a worker is told.
-enum Told {
-    Listen(Bound, Arc<Listener>, watch::Receiver<bool>),
-    Stop(Instant),
-}
-
-struct Listening {
-    listener: Arc<Listener>,
-    stop: watch::Sender<bool>,
-}
-
-struct Control {
-    gate: Arc<Gate>,
-    load: Load,
-    workers: Vec<UnboundedSender<Told>>,
-    listeners: Vec<Listening>,
-    reopen: Arc<AtomicBool>,
-}
-
-impl Control {
-    fn bind_all(&self, workers: usize) -> Result<Vec<Sockets>, String> {
-        let live = self.gate.live.load();
-        let listeners = live.setup.listen.iter();
-        listeners
-            .map(|listen| {
-                Ok((
-                    Arc::new(Listener::new(listen)?),
-                    listen::bind(listen, workers)?,
-                ))
-            })
-            .collect()
-    }
-
-    fn start_worker(
-        &mut self,
-        number: usize,
-        to_log: mpsc::SyncSender<Vec<u8>>,
-        threads: &mut Threads,
-    ) -> Result<(), String> {
-        let (tell, told) = tokio::sync::mpsc::unbounded_channel();
-        self.workers.push(tell);
-        let worker = Arc::new(Worker {
-            gate: Arc::clone(&self.gate),
-            pool: Pool::default(),
-            lines: Lines::new(to_log),
-        });
-        threads.start(&format!("worker {number}"), move || work(worker, told))
-    }
-
-    fn hand_out(&mut self, bound: Vec<Sockets>) {
-        for (listener, sockets) in bound {
-            tracing::info!(address = %listener.listen.address, "listening");
-            let (stop, stopped) = watch::channel(false);
-            for (worker, socket) in self.workers.iter().zip(sockets) {
-                // A worker that has ended takes no more connections.
-                let _ = worker.send(Told::Listen(socket, Arc::clone(&listener), stopped.clone()));
-            }
-            self.listeners.push(Listening { listener, stop });
-        }
-    }
-
-    /// Waits for signals, and keeps the clock.
-    async fn run(&mut self, admin: Option<std::net::TcpListener>) -> Result<(), String> {
-        let failed = |error: std::io::Error| format!("signals cannot be waited for: {error}");
-        let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
-        let mut reopen = signal(SignalKind::user_defined1()).map_err(failed)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-        if let Some(admin) = admin {
-            let listener = tokio::net::TcpListener::from_std(admin).map_err(failed)?;
-            tokio::spawn(admin::serve(listener, Arc::clone(&self.gate)));
-        }
-        let mut second = tokio::time::interval(Duration::from_secs(1));
-        let mut steps = Steps::default();
-        match self.gate.live.load().setup.mode {
-            Mode::Shadow => tracing::info!(
-                "ready, in shadow mode: everything passes, and the log says what would have been decided"
-            ),
-            Mode::Enforce => tracing::info!("ready"),
-        }
-        loop {
-            tokio::select! {
-                _ = hangup.recv() => self.reload(),
-                _ = reopen.recv() => self.reopen.store(true, Ordering::Relaxed),
-                _ = terminate.recv() => break,
-                _ = interrupt.recv() => break,
-                _ = second.tick() => self.gate.clock.look(&mut steps),
-            }
-        }
-        self.stop();
-        Ok(())
-    }
-
-    fn stop(&mut self) {
-        tracing::info!("stopping: requests under way are finished");
-        let deadline = Instant::now() + self.gate.live.load().setup.waits.stop;
-        for listening in &self.listeners {
-            listening.stop.send_replace(true);
-        }
-        for worker in self.workers.drain(..) {
-            let _ = worker.send(Told::Stop(deadline));
-        }
-    }
-
-    /// Reads the settings anew. Whatever is wrong with them, the old ones stay.
-    fn reload(&mut self) {
-        match self.try_reload() {
-            Ok(()) => {
-                self.gate.metrics.reload_failed.set(0);
-                self.gate.metrics.reloads.inc();
-                tracing::info!("the new settings are in force");
-            }
-            Err(errors) => {
-                self.gate.metrics.reload_failed.set(1);
-                for error in errors {
-                    tracing::error!("the settings were not reloaded, the old ones stay: {error}");
-                }
-            }
-        }
-    }
-
-    fn try_reload(&mut self) -> Result<(), Vec<String>> {
-        let one = |error: String| vec![error];
-        let mut loaded = (self.load)()?;
-        self.keep_for_life(&mut loaded.setup);
-        let wanted = loaded.setup.listen.clone();
-        let mut certificates = Vec::new();
-        let mut new = Vec::new();
-        for listen in &wanted {
-            let known = self
-                .listeners
-                .iter()
-                .find(|known| known.listener.listen == *listen);
-            match known {
-                Some(known) => {
-                    let tls = listen::load_tls(listen).map_err(one)?;
-                    certificates.extend(tls.map(|tls| (Arc::clone(&known.listener), tls)));
-                }
-                None => {
-                    let listener = Arc::new(Listener::new(listen).map_err(one)?);
-                    new.push((
-                        listener,
-                        listen::bind(listen, self.workers.len()).map_err(one)?,
-                    ));
-                }
-            }
-        }
-        let keys = open_keys(&loaded.setup.state, &self.gate.clock).map_err(one)?;
-        let live = live(loaded, &self.gate.counters).map_err(one)?;
-        // From here on nothing can fail.
-        self.gate.challenger.replace_keys(keys);
-        self.gate.live.store(Arc::new(live));
-        for (listener, tls) in certificates {
-            if let Some(place) = &listener.tls {
-                place.store(Arc::new(tls));
-            }
-        }
-        self.listeners.retain(|known| {
-            let stays = wanted.contains(&known.listener.listen);
-            if !stays {
-                known.stop.send_replace(true);
-            }
-            stays
-        });
-        self.hand_out(new);
-        Ok(())
-    }
-
-    /// Some settings are for the whole life of a process: new values are told and not taken. Keys, counters and the knowledge base stay in
-    /// the folder that the gate was started with, or the next reload would sign with other keys and void every clearance.
-    fn keep_for_life(&self, new: &mut Setup) {
-        let live = self.gate.live.load();
-        let old = &live.setup;
-        let changed = [
-            ("state", old.state != new.state),
-            ("log", old.log != new.log),
-            ("admin", old.admin != new.admin),
-            ("workers", old.workers != new.workers),
-            ("prefix", old.prefix != new.prefix),
-            ("sources_max", old.sources_max != new.sources_max),
-            (
-                "[gate.challenge]",
-                old.challenge_seconds != new.challenge_seconds || old.binding != new.binding,
-            ),
-        ];
-        for (name, _) in changed.iter().filter(|(_, changed)| *changed) {
-            tracing::warn!("{name} has changed: the new value is ignored until a restart");
-        }
-        new.state.clone_from(&old.state);
-        new.log.clone_from(&old.log);
-    }
-}
-
-/// The life of one worker.
-fn work(worker: Arc<Worker>, mut told: UnboundedReceiver<Told>) {
-    let runtime = match tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            tracing::error!(%error, "a worker cannot run");
-            return;
-        }
-    };
-    runtime.block_on(async {
-        let mut tick = tokio::time::interval(TICK);
-        let mut ticks = 0_u32;
-        let deadline = loop {
-            tokio::select! {
-                message = told.recv() => match message {
-                    Some(Told::Listen(bound, listener, stop)) => {
-                        tokio::spawn(listen::accept(bound, listener, Arc::clone(&worker), stop));
-                    }
-                    Some(Told::Stop(deadline)) => break deadline,
-                    None => break Instant::now(),
-                },
-                _ = tick.tick() => {
-                    worker.lines.tick(&worker.gate.metrics);
-                    ticks = ticks.wrapping_add(1);
-                    if ticks.is_multiple_of(20) {
-                        worker.pool.tidy();
-                    }
-                }
-            }
-        };
-        while worker.gate.connections.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            worker.lines.tick(&worker.gate.metrics);
-        }
-    });
-    drop(runtime);
-    worker.lines.tick(&worker.gate.metrics);
+    threads.start("knowledge base", move || {
+        knowledge::watch(&knowledge, &shared)
+    })
 }

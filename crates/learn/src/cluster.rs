@@ -13,6 +13,7 @@ mod warp;
 use std::collections::BTreeMap;
 
 pub use bisect::learn_k;
+pub use bisect::mean_k;
 use fingerprint::BITS;
 pub use fingerprint::Fingerprint;
 use fingerprint::SEARCHED;

@@ -34,7 +34,7 @@ mod nginx;
 mod operation;
 mod passing;
 mod paths;
-mod plain;
+mod pipeline;
 mod questions;
 mod rates;
 mod reload;

@@ -247,7 +247,9 @@ fn reading_late(first: fn(&mut TcpStream), then: fn(&mut TcpStream)) -> SocketAd
                 let head = String::from_utf8_lossy(&head);
                 let length = head
                     .lines()
-                    .find_map(|line| line.strip_prefix("content-length: "));
+                    .filter_map(|line| line.split_once(": "))
+                    .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+                    .map(|(_, value)| value);
                 let length: u64 = length.and_then(|length| length.parse().ok()).unwrap_or(0);
                 io::copy(&mut Read::by_ref(&mut stream).take(length), &mut io::sink())?;
                 then(&mut stream);

@@ -1,5 +1,7 @@
 //! Logs that are no access logs, by how their lines begin: a file of them is named, a line among requests is no error.
 
+use super::likeness::looks_like;
+
 /// Beginnings of lines: `9` stands for a digit, `A` for a capital, `a` for a letter.
 const BEGINNINGS: [(&str, &str); 9] = [
     ("9999/99/99 99:99:99 [a", "an error log of nginx"),
@@ -26,20 +28,6 @@ pub(super) fn foreign(line: &[u8]) -> Option<&'static str> {
         .iter()
         .find(|(beginning, _)| looks_like(line, beginning))
         .map(|(_, name)| *name)
-}
-
-/// True for a text that begins like the pattern.
-pub(super) fn looks_like(text: &[u8], pattern: &str) -> bool {
-    text.len() >= pattern.len()
-        && text
-            .iter()
-            .zip(pattern.bytes())
-            .all(|(byte, wanted)| match wanted {
-                b'9' => byte.is_ascii_digit(),
-                b'A' => byte.is_ascii_uppercase(),
-                b'a' => byte.is_ascii_alphabetic(),
-                _ => *byte == wanted,
-            })
 }
 
 /// `192.0.2.1:50033 [01/Jan/2030:00:00:00.000] frontend/1: SSL handshake failure`

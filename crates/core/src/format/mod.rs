@@ -8,6 +8,7 @@ mod foreign;
 pub mod invariants;
 mod json;
 mod layout;
+mod likeness;
 mod marks;
 mod named;
 mod part;

@@ -1,6 +1,6 @@
 //! What carries log lines from place to place and writes its own words before each: syslog, Kubernetes, docker.
 
-use super::foreign::looks_like;
+use super::likeness::looks_like;
 
 /// The line inside. `None` where nothing is wrapped around it.
 pub(super) fn unwrap_line(line: &[u8]) -> Option<&[u8]> {

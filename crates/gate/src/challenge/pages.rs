@@ -5,6 +5,8 @@
 //! An owner's own template would take the place of `Pages::challenge`; it needs the attributes of the `main` element and the
 //! two files, nothing else. A form for visitors without JavaScript belongs into `noscript` there.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 use serde_json::json;
 
@@ -18,15 +20,62 @@ use super::texts::Texts;
 /// Scripts, styles and requests go to the gate itself and to nobody else; nothing inline is run.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; worker-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// An answer to a request, complete but for cookies.
+/// A response of the gate itself. It knows no HTTP library: whoever serves the connection writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// HTTP status.
     pub status: u16,
-    /// All headers but `set-cookie` and `content-length`.
-    pub headers: Vec<(&'static str, String)>,
-    /// HTML or JSON.
-    pub body: String,
+    /// All header fields but `content-length`.
+    pub headers: Vec<(&'static str, Cow<'static, str>)>,
+    /// HTML, JSON or plain text.
+    pub body: Cow<'static, str>,
+}
+
+impl Page {
+    /// A page without header fields and text.
+    pub fn empty(status: u16) -> Page {
+        Page {
+            status,
+            headers: Vec::new(),
+            body: Cow::Borrowed(""),
+        }
+    }
+
+    /// A short plain text.
+    pub fn text(status: u16, text: &'static str) -> Page {
+        Page {
+            status,
+            headers: vec![
+                ("content-type", "text/plain; charset=utf-8".into()),
+                ("cache-control", "no-store".into()),
+                ("x-content-type-options", "nosniff".into()),
+            ],
+            body: Cow::Borrowed(text),
+        }
+    }
+
+    /// The same page with another header field.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Page {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// The same page with a cookie, where there is one to set.
+    #[must_use]
+    pub fn with_cookie(self, cookie: Option<String>) -> Page {
+        match cookie {
+            Some(cookie) => self.with("set-cookie", cookie),
+            None => self,
+        }
+    }
+
+    /// The value of a header field.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut fields = self.headers.iter();
+        let field = fields.find(|(field, _)| *field == name);
+        field.map(|(_, value)| &**value)
+    }
 }
 
 /// Who reads the answer.
@@ -123,7 +172,7 @@ impl Pages {
 
     /// The page for those who must wait.
     pub fn throttle(&self, reader: Reader, seconds: u32) -> Page {
-        let mut page = match reader {
+        let page = match reader {
             Reader::Program => json_page(
                 429,
                 json!({ "error": "too_many_requests", "retry_after": seconds }),
@@ -139,8 +188,7 @@ impl Pages {
                 )
             }
         };
-        page.headers.push(("retry-after", seconds.to_string()));
-        page
+        page.with("retry-after", seconds.to_string())
     }
 
     /// The page for when the site behind the gate does not answer.
@@ -246,12 +294,12 @@ impl Pages {
              <link rel=\"stylesheet\" href=\"{style}\">\n</head>\n<body>\n{body}\n</body>\n</html>\n"
         );
         let mut headers = headers("text/html; charset=utf-8");
-        headers.push(("content-language", code.to_owned()));
-        headers.push(("content-security-policy", POLICY.to_owned()));
+        headers.push(("content-language", code.into()));
+        headers.push(("content-security-policy", POLICY.into()));
         Page {
             status,
             headers,
-            body,
+            body: body.into(),
         }
     }
 
@@ -264,12 +312,12 @@ fn json_page(status: u16, value: Value) -> Page {
     Page {
         status,
         headers: headers("application/json"),
-        body: format!("{value}\n"),
+        body: format!("{value}\n").into(),
     }
 }
 
 /// What every answer of ours carries. `vary: *` holds off the caches that are told to overlook `cache-control`.
-fn headers(content_type: &str) -> Vec<(&'static str, String)> {
+fn headers(content_type: &'static str) -> Vec<(&'static str, Cow<'static, str>)> {
     [
         ("content-type", content_type),
         ("cache-control", "no-store"),
@@ -278,7 +326,7 @@ fn headers(content_type: &str) -> Vec<(&'static str, String)> {
         ("referrer-policy", "same-origin"),
         ("x-robots-tag", "noindex"),
     ]
-    .map(|(name, value)| (name, value.to_owned()))
+    .map(|(name, value)| (name, Cow::Borrowed(value)))
     .to_vec()
 }
 

@@ -147,6 +147,13 @@ fn mean(series: &[Normal], node: &[u32]) -> Vec<f32> {
     mean
 }
 
+/// The geometric mean of several k with three decimals: k is a factor.
+pub fn mean_k(found: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let many = found.len().max(1) as f64;
+    let mean = (found.map(f64::ln).sum::<f64>() / many).exp();
+    (mean * 1e3).round() / 1e3
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,74 @@
+//! The knowledge base as requests see it: read anew whenever its file has changed, by whomever.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use cattlegrid_core::policy::Standing;
+use cattlegrid_store::Base;
+use cattlegrid_store::Fault;
+
+use crate::state::Gate;
+
+/// How often the file is looked at: an owner's word counts within a second.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// When a file was changed last, and which file it is.
+type Stamp = [Option<(i64, i64, u64, u64)>; 2];
+
+fn stamp(path: &Path) -> Stamp {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    [path, Path::new(&log)].map(|path| {
+        let found = fs::metadata(path).ok()?;
+        Some((found.mtime(), found.mtime_nsec(), found.size(), found.ino()))
+    })
+}
+
+/// Reads what is known. A base that is missing is an empty one only while nothing is known.
+pub(crate) fn read(path: &Path, gate: &Gate) -> Result<Standing, Fault> {
+    let live = gate.live.load();
+    match Base::open(path) {
+        Ok(base) => base.standing(gate.clock.now(), |text| live.lens.agent(text)),
+        Err(Fault::Missing(_)) if gate.standing.load().is_empty() => Ok(Standing::default()),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Publishes what the base says whenever it has changed.
+pub(crate) fn watch(path: &Path, gate: &Gate) {
+    let mut known: Option<Stamp> = None;
+    let mut is_told = false;
+    while !gate.is_ending.load(Ordering::Relaxed) {
+        thread::sleep(LOOK);
+        let now = stamp(path);
+        if known.as_ref() == Some(&now) {
+            continue;
+        }
+        match read(path, gate) {
+            Ok(standing) => {
+                gate.metrics
+                    .entries
+                    .set(i64::try_from(standing.len()).unwrap_or(i64::MAX));
+                gate.metrics.base_failed.set(0);
+                gate.standing.store(Arc::new(standing));
+                if is_told {
+                    tracing::info!("the knowledge base can be read again");
+                }
+                (known, is_told) = (Some(now), false);
+            }
+            Err(fault) => {
+                // What was known stays in force: no failure empties a list.
+                gate.metrics.base_failed.set(1);
+                if !is_told {
+                    tracing::error!(%fault, "the knowledge base cannot be read; what was known stays in force");
+                }
+                (known, is_told) = (None, true);
+            }
+        }
+    }
+}

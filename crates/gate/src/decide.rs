@@ -1,0 +1,16 @@
+//! Decides what happens to a request. Nothing here knows a socket or an HTTP library: a decision is a [`Page`](crate::challenge::Page), or
+//! that the request passes.
+
+mod check;
+mod contain;
+mod facts;
+mod judge;
+
+pub(crate) use check::Refusal;
+pub(crate) use check::check;
+pub(crate) use contain::contain;
+pub(crate) use contain::reader_of_failure;
+pub(crate) use facts::Facts;
+pub(crate) use facts::Told;
+pub(crate) use facts::says_https;
+pub(crate) use judge::Judged;

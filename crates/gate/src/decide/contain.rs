@@ -1,0 +1,90 @@
+//! The pages that a request gets which does not pass.
+
+use cattlegrid_core::policy::Decision;
+use cattlegrid_http1::Headers;
+use cattlegrid_http1::Method;
+use cattlegrid_http1::Name;
+
+use super::Facts;
+use super::Judged;
+use crate::challenge::Language;
+use crate::challenge::Page;
+use crate::challenge::Reader;
+use crate::settings::defence::Defence;
+use crate::state::Gate;
+use crate::state::Live;
+
+/// The gate's own response to a request that does not pass.
+pub(crate) fn contain(gate: &Gate, live: &Live, facts: &Facts<'_>, judged: &Judged) -> Page {
+    let reader = match live.setup.defences.has(Defence::Reader) {
+        true => reader(facts),
+        false => Reader::Person(Language::default()),
+    };
+    match judged.done {
+        Decision::Block => {
+            let incident = match judged.decided.entry {
+                Some(entry) => format!("#{entry}"),
+                None => judged.decided.reason.name().to_owned(),
+            };
+            live.pages.block(reader, &incident)
+        }
+        Decision::Throttle => live.pages.throttle(reader, judged.decided.retry_after),
+        Decision::Challenge | Decision::Pass => match reader {
+            Reader::Program => live.pages.challenge_needed(),
+            Reader::Person(language) => {
+                gate.metrics.challenges.inc();
+                let visitor = facts.visitor();
+                let terms = gate.terms(live, visitor.source, judged.clearance.as_ref());
+                let puzzle = gate.challenger.mint(
+                    &visitor,
+                    facts.target.as_bytes(),
+                    terms,
+                    facts.cookies(),
+                    gate.moment(),
+                );
+                let page = live.pages.challenge(language, &puzzle);
+                page.with_cookie(puzzle.set_cookie)
+            }
+        },
+    }
+}
+
+/// The reader of a response: a person who loads a page, or a program.
+fn reader(facts: &Facts<'_>) -> Reader {
+    let headers = facts.headers;
+    let is = |name: Name, value: &[u8]| headers.get(name).is_some_and(|sent| sent == value);
+    // Nobody can solve a challenge on a websocket, whatever its request accepts.
+    let may_load = *facts.method == Method::GET && !headers.has(Name::SecWebsocketKey);
+    let is_load = accepts_html(headers)
+        && headers
+            .get(Name::SecFetchDest)
+            .is_none_or(|sent| matches!(sent, b"document" | b"iframe" | b"frame"))
+        && !is(Name::HxRequest, b"true")
+        && !is(Name::XRequestedWith, b"XMLHttpRequest");
+    // Some old browsers send no Accept: a request for a page gets a page all the same.
+    let is_bare = !headers.has(Name::Accept)
+        && cattlegrid_core::profile::is_page(b"GET", facts.target.as_bytes());
+    match may_load && (is_load || is_bare) {
+        true => Reader::Person(language(headers)),
+        false => Reader::Program,
+    }
+}
+
+/// The reader of a page that tells why the site did not respond.
+pub(crate) fn reader_of_failure(headers: &Headers<'_>) -> Reader {
+    match accepts_html(headers) {
+        true => Reader::Person(language(headers)),
+        false => Reader::Program,
+    }
+}
+
+fn accepts_html(headers: &Headers<'_>) -> bool {
+    headers
+        .all(Name::Accept)
+        .any(|value| memchr::memmem::find(value, b"text/html").is_some())
+}
+
+fn language(headers: &Headers<'_>) -> Language {
+    let accepted = headers.get(Name::AcceptLanguage).unwrap_or(b"");
+    Language::accepted(accepted).unwrap_or_default()
+}

@@ -1,0 +1,182 @@
+//! The facts of one request that decisions rest on, however the request came: the one place where they are put together.
+
+use std::hash::Hash;
+use std::hash::Hasher;
+use std::net::IpAddr;
+use std::time::Instant;
+
+use cattlegrid_core::format::session;
+use cattlegrid_core::request::Field;
+use cattlegrid_http1::Headers;
+use cattlegrid_http1::Method;
+use cattlegrid_http1::Name;
+use cattlegrid_http1::Request;
+
+use crate::challenge::Visitor;
+use crate::settings::defence::Defence;
+use crate::settings::trust;
+use crate::site::Sender;
+use crate::state::Connection;
+use crate::state::Live;
+use crate::state::log::Entry;
+use crate::state::log::Outcome;
+use crate::state::log::Texts;
+
+/// Facts of one request.
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
+    /// When it was read.
+    pub(crate) started: Instant,
+    pub(crate) client: Option<IpAddr>,
+    pub(crate) host: &'a str,
+    pub(crate) method: &'a Method,
+    /// Path and query as sent.
+    pub(crate) target: &'a str,
+    pub(crate) headers: &'a Headers<'a>,
+    pub(crate) is_secure: bool,
+    /// It counts: a query that is repeated to fetch its page does not.
+    pub(crate) is_counted: bool,
+}
+
+/// A request as a web server describes it in its query.
+#[derive(Debug)]
+pub(crate) struct Told<'a> {
+    pub(crate) client: Option<IpAddr>,
+    pub(crate) host: &'a str,
+    pub(crate) method: &'a Method,
+    pub(crate) target: &'a str,
+    pub(crate) is_secure: bool,
+    pub(crate) is_counted: bool,
+}
+
+impl<'a> Facts<'a> {
+    /// The facts of a request that a client sent to us.
+    pub(crate) fn of(
+        connection: &Connection,
+        live: &Live,
+        request: &'a Request<'a>,
+        host: &'a str,
+        started: Instant,
+    ) -> Facts<'a> {
+        let headers = &request.headers;
+        let is_trusted = is_trusted(connection, live);
+        Facts {
+            started,
+            client: live.setup.client(connection.peer, headers),
+            host,
+            method: &request.method,
+            target: request.target,
+            headers,
+            is_secure: connection.is_tls || is_trusted && says_https(headers),
+            is_counted: true,
+        }
+    }
+
+    /// The facts of a request that a web server asks about, with the header fields of the query.
+    pub(crate) fn told(told: Told<'a>, headers: &'a Headers<'a>, started: Instant) -> Facts<'a> {
+        Facts {
+            started,
+            client: told.client,
+            host: told.host,
+            method: told.method,
+            target: told.target,
+            headers,
+            is_secure: told.is_secure,
+            is_counted: told.is_counted,
+        }
+    }
+
+    /// The user agent: the first one sent.
+    pub(crate) fn agent(&self) -> &'a [u8] {
+        self.headers.get(Name::UserAgent).unwrap_or(b"")
+    }
+
+    /// The client as challenges know it.
+    pub(crate) fn visitor(&self) -> Visitor<'a> {
+        Visitor {
+            source: trust::source(self.client),
+            agent: self.agent(),
+            site: self.host,
+            is_secure: self.is_secure,
+        }
+    }
+
+    /// What the log quotes.
+    pub(crate) fn texts(&self) -> Texts<'a> {
+        Texts {
+            host: self.host,
+            target: self.target,
+            referrer: self.headers.get(Name::Referer).unwrap_or_default(),
+            agent: self.agent(),
+        }
+    }
+
+    /// The client as sites are told.
+    pub(crate) fn sender(&self, connection: &Connection, live: &Live) -> Sender {
+        Sender {
+            peer: connection.peer,
+            client: self.client,
+            is_secure: self.is_secure,
+            is_trusted: is_trusted(connection, live),
+        }
+    }
+
+    /// All Cookie fields.
+    pub(crate) fn cookies(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.headers.all(Name::Cookie)
+    }
+
+    /// The path without the query.
+    pub(crate) fn path(&self) -> &'a str {
+        self.target.split(['?', '#']).next().unwrap_or("/")
+    }
+
+    /// The log entry of the request, before anything was decided.
+    pub(crate) fn entry(&self, connection: &Connection, live: &Live) -> Entry {
+        Entry {
+            time_ms: connection.worker.gate.clock.ms_at(self.started),
+            started: self.started,
+            client: self.client,
+            method: self.method.clone(),
+            session: self.session(live),
+            status: 0,
+            bytes: 0,
+            outcome: Outcome::Own,
+            would: None,
+            entry: None,
+            clearance: None,
+            is_cut: false,
+        }
+    }
+
+    /// The session for the log: not told where other cookies were sent, none where none was, else its hash.
+    fn session(&self, live: &Live) -> Option<Option<u64>> {
+        let mut told = Some(None);
+        for header in self.cookies() {
+            match session(header, &live.session_cookies) {
+                Field::Value(value) => {
+                    // With the cookie itself a reader of the log could take over the session.
+                    let mut hasher = std::hash::DefaultHasher::new();
+                    value.hash(&mut hasher);
+                    return Some(Some(hasher.finish()));
+                }
+                Field::Empty => {}
+                Field::NotLogged => told = None,
+            }
+        }
+        told
+    }
+}
+
+fn is_trusted(connection: &Connection, live: &Live) -> bool {
+    live.setup.trust.trusts(connection.peer) || !live.setup.defences.has(Defence::Trust)
+}
+
+/// True where a proxy says that its client came by TLS.
+pub(crate) fn says_https(headers: &Headers<'_>) -> bool {
+    // Of two values that differ, none is believed. Traefik writes `wss` for websockets.
+    let is_https =
+        |proto: &[u8]| proto.eq_ignore_ascii_case(b"https") || proto.eq_ignore_ascii_case(b"wss");
+    let mut protos = headers.all(Name::XForwardedProto).peekable();
+    protos.peek().is_some() && protos.all(is_https)
+}

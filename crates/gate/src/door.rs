@@ -1,0 +1,8 @@
+//! From sockets to connections: listeners, TLS, the PROXY header, and limits on frames of HTTP/2.
+
+mod frames;
+mod greet;
+mod guard;
+pub(crate) mod listen;
+mod proxy_protocol;
+pub(crate) mod tls;

@@ -1,0 +1,139 @@
+//! One request, from its head to what is done with it. Every request of every protocol passes here.
+
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+use std::sync::Arc;
+use std::time::Instant;
+
+use cattlegrid_core::policy::Decision;
+use cattlegrid_http1::Request;
+
+use super::ask;
+use super::forward::Forward;
+use super::own_pages;
+use crate::challenge::Page;
+use crate::decide::Facts;
+use crate::decide::Refusal;
+use crate::decide::check;
+use crate::decide::contain;
+use crate::settings::Role;
+use crate::settings::defence::Defence;
+use crate::state::Connection;
+use crate::state::InFlight;
+use crate::state::Live;
+
+/// What is done with a request.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// The gate responds itself.
+    Answer(Page),
+    /// The gate responds with a message of gRPC.
+    Message(Vec<u8>),
+    /// The request goes to its site.
+    Forward(Box<Forward>),
+    /// It is decided once its body is there, of at most this many bytes.
+    ReadBody(usize),
+}
+
+/// The body of a request, as far as the gate itself reads it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ReadBody<'a> {
+    /// Not read: [`Next::ReadBody`] asks for it.
+    Unread,
+    Read(&'a [u8]),
+    /// Too long, too late or broken.
+    Failed,
+}
+
+/// With this field a test sees what a panic does.
+#[cfg(debug_assertions)]
+const X_TEST_PANIC: &str = "x-test-panic";
+
+/// Decides about a request. An error of our own becomes a challenge, never a pass.
+pub(crate) fn begin(
+    connection: &Connection,
+    request: &Request<'_>,
+    body: ReadBody<'_>,
+    started: Instant,
+) -> Next {
+    let gate = &connection.worker.gate;
+    let live = gate.live.load();
+    let decide = || decide(connection, &live, request, body, started);
+    let next = match live.setup.defences.has(Defence::Panic) {
+        true => catch_unwind(AssertUnwindSafe(decide)),
+        false => Ok(decide()),
+    };
+    next.unwrap_or_else(|_| {
+        gate.metrics.panics.inc();
+        let page = live.pages.challenge_needed();
+        match ask::is_call(connection, request) {
+            true => Next::Message(ask::denial(page)),
+            false => Next::Answer(page),
+        }
+    })
+}
+
+/// The response to a request that is refused before it is decided about.
+pub(crate) fn refuse(connection: &Connection, refusal: Refusal) -> Page {
+    let refused = &connection.worker.gate.metrics.refused;
+    refused.get_or_create(&[("reason", refusal.name())]).inc();
+    refusal.page()
+}
+
+fn decide(
+    connection: &Connection,
+    live: &Arc<Live>,
+    request: &Request<'_>,
+    body: ReadBody<'_>,
+    started: Instant,
+) -> Next {
+    #[cfg(debug_assertions)]
+    if request.headers.all_named(X_TEST_PANIC).next().is_some() {
+        panic!("a test wants to see what happens");
+    }
+    let host = match check(request, &live.setup.defences) {
+        Ok(host) => host,
+        Err(refusal) => return Next::Answer(refuse(connection, refusal)),
+    };
+    match connection.role {
+        Role::Proxy => proxied(connection, live, request, &host, body, started),
+        Role::ForwardAuth | Role::Envoy => {
+            ask::answer(connection, live, request, &host, body, started)
+        }
+    }
+}
+
+fn proxied(
+    connection: &Connection,
+    live: &Arc<Live>,
+    request: &Request<'_>,
+    host: &str,
+    body: ReadBody<'_>,
+    started: Instant,
+) -> Next {
+    let Some(site) = live.setup.site(host) else {
+        return Next::Answer(Page::text(421, "no site of this name is served here\n"));
+    };
+    let facts = Facts::of(connection, live, request, host, started);
+    if let Some(name) = facts.path().strip_prefix(live.setup.prefix.as_str()) {
+        return own_pages::answer(connection, live, &facts, name, body);
+    }
+    let mut entry = facts.entry(connection, live);
+    let judged = connection.worker.gate.judge(live, &facts);
+    judged.note(&mut entry);
+    // A websocket is a request like any other.
+    let is_open = request.is_websocket && !live.setup.defences.has(Defence::Upgrade);
+    if judged.done != Decision::Pass && !is_open {
+        let page = contain(&connection.worker.gate, live, &facts, &judged);
+        entry.answered(&page);
+        let worker = &connection.worker;
+        worker.log(&entry, &facts.texts(), Instant::now());
+        return Next::Answer(page);
+    }
+    let in_flight = InFlight::new(&connection.worker, entry, &facts.texts());
+    let sender = facts.sender(connection, live);
+    match Forward::new(live, site, request, &sender, in_flight) {
+        Some(forward) => Next::Forward(Box::new(forward)),
+        None => Next::Answer(Page::text(421, "this listener does not forward requests\n")),
+    }
+}

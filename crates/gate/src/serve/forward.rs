@@ -1,0 +1,259 @@
+//! A request that passes: sent to its site, and its response read as far as its head. Both protocols forward by this.
+
+use std::mem::MaybeUninit;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::task::Context;
+use std::task::Poll;
+use std::time::Instant;
+
+use cattlegrid_core::policy::Reason;
+use cattlegrid_core::profile::Content;
+use cattlegrid_http1::Framing;
+use cattlegrid_http1::Method;
+use cattlegrid_http1::Name;
+use cattlegrid_http1::Request;
+use cattlegrid_http1::Response;
+use cattlegrid_http1::request;
+use cattlegrid_http1::request::Limits;
+use cattlegrid_http1::response;
+use cattlegrid_http1::response::Invalid;
+use cattlegrid_http1::response::Kind;
+
+use crate::challenge::Page;
+use crate::challenge::Reader;
+use crate::challenge::Upstream;
+use crate::decide::reader_of_failure;
+use crate::settings::Address;
+use crate::settings::defence::Defence;
+use crate::settings::trust;
+use crate::site::Ask;
+use crate::site::Failure;
+use crate::site::Outgoing;
+use crate::site::Sender;
+use crate::site::Side;
+use crate::site::SiteConnection;
+use crate::site::UploadBody;
+use crate::site::request_head;
+use crate::state::InFlight;
+use crate::state::Live;
+use crate::state::Worker;
+use crate::state::gate::content;
+use crate::state::log::Outcome;
+
+/// A request that passes.
+#[derive(Debug)]
+pub(crate) struct Forward {
+    pub(crate) live: Arc<Live>,
+    address: Address,
+    /// As the site gets it.
+    head: Vec<u8>,
+    method: Method,
+    is_websocket: bool,
+    /// The Content-Length of the request.
+    length: Option<u64>,
+    pub(crate) client: Option<IpAddr>,
+    pub(crate) in_flight: InFlight,
+}
+
+/// The head of a response, as it goes to the client.
+#[derive(Debug)]
+pub(crate) struct Passed<'a> {
+    pub(crate) response: &'a Response<'a>,
+    /// `cache-control: private` is added: the next client has not been decided about.
+    pub(crate) is_private: bool,
+}
+
+impl Forward {
+    /// A request for a site that has an upstream.
+    pub(crate) fn new(
+        live: &Arc<Live>,
+        site: usize,
+        request: &Request<'_>,
+        sender: &Sender,
+        in_flight: InFlight,
+    ) -> Option<Forward> {
+        let address = live.setup.sites[site].upstream.clone()?;
+        let outgoing = Outgoing {
+            method: request.method.as_str(),
+            target: request.target,
+            host: request
+                .authority
+                .or_else(|| request.headers.get(Name::Host))
+                .unwrap_or_default(),
+            headers: &request.headers,
+            is_chunked: matches!(request.body, Framing::Chunked(_)),
+            is_websocket: request.is_websocket,
+        };
+        Some(Forward {
+            address,
+            head: request_head(&outgoing, sender, &live.setup.defences),
+            live: Arc::clone(live),
+            method: request.method.clone(),
+            is_websocket: request.is_websocket,
+            length: request.body.length(),
+            client: sender.client,
+            in_flight,
+        })
+    }
+
+    pub(crate) fn is_head(&self) -> bool {
+        self.method == Method::HEAD
+    }
+
+    /// The announced length of the request body; `None` for chunks.
+    pub(crate) fn body_length(&self) -> Option<u64> {
+        self.length
+    }
+
+    /// Sends the request and waits for the head of the response: the connection that holds it, and its length. `gone` is ready when the
+    /// client has failed. An error is the page for the client, if it is still there.
+    pub(crate) async fn ask(
+        &mut self,
+        body: Option<UploadBody>,
+        gone: impl FnMut(&mut Context<'_>) -> Poll<Failure>,
+    ) -> Result<(SiteConnection, usize), Option<Page>> {
+        let ask = Ask {
+            address: &self.address,
+            head: &self.head,
+            started: self.in_flight.entry.started,
+            body,
+            // It changes nothing and may be sent twice (RFC 9110, 9.2.2).
+            is_safe: matches!(self.method, Method::GET | Method::HEAD | Method::OPTIONS),
+        };
+        let waits = &self.live.setup.waits;
+        let asked = self.in_flight.worker.pool.send(ask, waits, gone).await;
+        asked.map_err(|failure| match failure {
+            Failure::ClientGone => None,
+            failure => Some(self.fail(&failure)),
+        })
+    }
+
+    /// Reads the head of the response and has it written. An error is the page for the client.
+    pub(crate) fn respond<T>(
+        &mut self,
+        site: &mut SiteConnection,
+        length: usize,
+        write: impl FnOnce(&Passed<'_>) -> Result<T, Invalid>,
+    ) -> Result<T, Page> {
+        let mut space = [MaybeUninit::uninit(); response::HEADERS_MAX];
+        let head = &site.bytes()[..length];
+        let written = response::read(head, self.is_head(), &mut space).and_then(|response| {
+            let is_asked_for = self.is_websocket && response.opens_websocket();
+            if response.status == 101 && !is_asked_for {
+                return Err(response::UNASKED_SWITCH);
+            }
+            self.in_flight.entry.status = response.status;
+            let is_private = self.look(&response);
+            let passed = Passed {
+                response: &response,
+                is_private,
+            };
+            Ok((write(&passed)?, response.body, response.keeps_alive))
+        });
+        match written {
+            Ok((written, body, keeps_alive)) => {
+                site.begin(length, body, keeps_alive);
+                Ok(written)
+            }
+            Err(invalid) => Err(self.fail(&Failure::Invalid(invalid))),
+        }
+    }
+
+    /// The response was passed on to its end: the connection serves the next request.
+    pub(crate) fn end(&mut self, site: SiteConnection, now: Instant) {
+        self.in_flight.ended = Some(now);
+        self.in_flight.is_whole = true;
+        let worker = &self.in_flight.worker;
+        match site.is_uploading() {
+            false => worker.pool.put_back(&self.address, site, now),
+            true => {
+                let wait = self.live.setup.waits.body;
+                tokio::spawn(finish_upload(
+                    Arc::clone(worker),
+                    self.address.clone(),
+                    site,
+                    wait,
+                ));
+            }
+        }
+    }
+
+    /// Looks at a response: counts pages that the request did not look like, and says whether caches must not keep it.
+    fn look(&self, response: &Response<'_>) -> bool {
+        let defences = &self.live.setup.defences;
+        if defences.has(Defence::PagesByAnswer) {
+            self.count_unforeseen(response);
+        }
+        // A page that was given to one client is not for a cache before the gate, unless the site itself says so: the next client has not
+        // been decided about.
+        response.kind == Kind::Html && !response.says_caches && defences.has(Defence::NoStore)
+    }
+
+    /// Counts what did not look like a page when it was requested: a crawler may use POST, or ask for `/page/7/x.css`.
+    fn count_unforeseen(&self, response: &Response<'_>) {
+        let entry = &self.in_flight.entry;
+        // Requests that the owner or a shipped rule lets pass are not counted at all.
+        if let Outcome::Decided(_, Reason::OwnersRule | Reason::OwnersEntry | Reason::DefaultRule) =
+            entry.outcome
+        {
+            return;
+        }
+        let asked = content(entry.method.as_str(), self.in_flight.texts.texts().target);
+        let (source, clearance) = (trust::source(entry.client), entry.clearance.as_ref());
+        let policy = &self.live.policy;
+        let time = self.in_flight.worker.gate.clock.now();
+        match (asked, response.kind, response.status) {
+            (Content::Page, ..) | (_, Kind::Part | Kind::None, _) => {}
+            // The text of a redirect is no content, and images that have moved are nobody's page.
+            (_, Kind::Html, 300..400) => {}
+            (Content::Part, Kind::Html, 400..) => policy.count_broken_part(source, clearance, time),
+            (_, Kind::Html, _) => policy.count_page(source, clearance, time),
+            (Content::Document, Kind::Document, _) => {}
+            (Content::Part, Kind::Document, _) => policy.count_document(source, clearance, time),
+        }
+    }
+
+    /// The page for the client where the site has no response for it.
+    fn fail(&mut self, failure: &Failure) -> Page {
+        let gate = &self.in_flight.worker.gate;
+        let page = match failure.side() {
+            Side::Client => Page::text(400, "incomplete or invalid request body\n"),
+            Side::Site => {
+                tracing::warn!(upstream = %self.address, "{failure}");
+                gate.metrics
+                    .upstream_failures
+                    .get_or_create(&[("kind", failure.name())])
+                    .inc();
+                let what = match failure {
+                    Failure::Late => Upstream::Late,
+                    _ => Upstream::Unreachable,
+                };
+                let pages = &self.live.pages;
+                pages.upstream_failed(self.reader(), what, failure.name())
+            }
+        };
+        self.in_flight.answered(&page);
+        page
+    }
+
+    /// The reader of an error page, by the fields that went to the site.
+    fn reader(&self) -> Reader {
+        match request::read(&self.head, &Limits::USUAL) {
+            Ok(request) => reader_of_failure(&request.headers),
+            Err(_) => Reader::Program,
+        }
+    }
+}
+
+/// The site has responded before it had the whole request. Many clients read nothing before they have sent everything: to close the
+/// connection here would take the response from them.
+async fn finish_upload(
+    worker: Arc<Worker>,
+    address: Address,
+    mut site: SiteConnection,
+    wait: std::time::Duration,
+) {
+    site.uploaded(wait).await;
+    worker.pool.put_back(&address, site, Instant::now());
+}

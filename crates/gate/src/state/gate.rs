@@ -1,0 +1,106 @@
+//! What all threads of the gate share.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicUsize;
+
+use arc_swap::ArcSwap;
+use cattlegrid_core::policy::Counters;
+use cattlegrid_core::policy::Policy;
+use cattlegrid_core::policy::Standing;
+use cattlegrid_core::profile::Content;
+use cattlegrid_core::profile::Lens;
+
+use crate::challenge::Challenger;
+use crate::challenge::Moment;
+use crate::challenge::Pages;
+use crate::settings::Setup;
+use crate::state::clock::Clock;
+use crate::state::metrics::Metrics;
+
+/// What a reload replaces.
+#[derive(Debug)]
+pub(crate) struct Live {
+    /// The `[gate]` part of the settings.
+    pub(crate) setup: Setup,
+    /// Limits, with the counters that stay.
+    pub(crate) policy: Policy,
+    /// Hashes agents as the analysis does.
+    pub(crate) lens: Lens,
+    /// Cookies that carry a session.
+    pub(crate) session_cookies: Vec<Vec<u8>>,
+    /// The pages that the gate shows.
+    pub(crate) pages: Pages,
+}
+
+/// What all threads share.
+pub(crate) struct Gate {
+    /// The time.
+    pub(crate) clock: Clock,
+    /// What a reload replaces.
+    pub(crate) live: ArcSwap<Live>,
+    /// What the knowledge base says.
+    pub(crate) standing: ArcSwap<Standing>,
+    /// Pages of the last day.
+    pub(crate) counters: Arc<Counters>,
+    /// Makes challenges and checks answers.
+    pub(crate) challenger: Challenger,
+    /// What the gate counts about itself.
+    pub(crate) metrics: Metrics,
+    /// When the counters were saved with which the gate began.
+    pub(crate) saved_ms: u64,
+    /// The gate ends: threads that wait for changes of files end with it.
+    pub(crate) is_ending: AtomicBool,
+    /// Connections of clients now.
+    pub(crate) connections: AtomicUsize,
+    /// A source has crossed the second limit: it is to be judged now.
+    pub(crate) has_crossed: AtomicBool,
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Nothing of what it knows belongs into a log.
+        out.write_str("Gate")
+    }
+}
+
+/// Methods that no site answers with a page that GET would have brought.
+const NO_READERS: [&str; 17] = [
+    "POST",
+    "PUT",
+    "PATCH",
+    "DELETE",
+    "HEAD",
+    "OPTIONS",
+    "TRACE",
+    "CONNECT",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+    "REPORT",
+    "SEARCH",
+];
+
+/// What a request counts as when it is asked for: many sites answer `get`, or a word that nobody has heard of, like GET.
+pub(crate) fn content(method: &str, target: &str) -> Content {
+    let method = match method {
+        "GET" => "GET",
+        known if NO_READERS.contains(&known) => known,
+        _ => "GET",
+    };
+    Content::of(method.as_bytes(), target.as_bytes())
+}
+
+impl Gate {
+    /// The time as challenges know it.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment {
+            unix: self.clock.now_ms() / 1000,
+            steady_ms: self.clock.steady_ms(),
+        }
+    }
+}
