@@ -7,7 +7,7 @@ use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
-/// Finds the crawlers in a web site's traffic, and says why.
+/// Detects crawlers in a web site's traffic and reports the evidence.
 #[derive(Debug, Parser)]
 #[command(name = "cattlegrid", version, about, propagate_version = true)]
 pub(crate) struct Cli {
@@ -17,57 +17,57 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Read access logs and say which sources are crawlers, and why
+    /// Read access logs and report which sources are crawlers, and why
     Analyze(Box<AnalyzeArgs>),
-    /// Show everything about one source: verdict, evidence, silent rules, numbers, its traffic over time, its lines
+    /// Show everything about one source: verdict, evidence, rules that abstained, counts, traffic over time, log lines
     Inspect(Box<InspectArgs>),
-    /// Write the log of a simulated site whose visitors are known: social, social-test, shop, town, fleets
+    /// Write the log of a simulated site with known visitors: social, social-test, shop, town, fleets
     Simulate(SimulateArgs),
-    /// Learn the shape of crawlers' and people's traffic from logs with labels, or from simulated worlds
+    /// Train a traffic shape model on labelled logs, or on simulated worlds
     Train(Box<TrainArgs>),
-    /// Test a model on logs with labels, or on simulated worlds: the tables of the PubCrawl paper
+    /// Test a model on labelled logs, or on simulated worlds: the tables of the PubCrawl paper
     Evaluate(Box<EvaluateArgs>),
-    /// The model that is in use: put a better one in its place, go back to the one before, look at it
+    /// Manage the model in use: publish a better one, go back to the previous one, show it
     Model {
         #[command(subcommand)]
         command: ModelCommand,
     },
-    /// Explain a detector: what it looks at, when it is wrong, its settings
+    /// Explain a detector: what it measures, when it is wrong, its settings
     Explain {
-        /// The detector's name; without one, all are listed
+        /// The detector's name; without it, list all detectors
         detector: Option<String>,
     },
-    /// Rehearse containment on old logs: what limits would have cost people and stopped of crawlers, and which limits to take
+    /// Replay old logs through the containment policy: how many people each limit would have bothered, how many crawlers it would have stopped, and which limits to use
     Plan(Box<PlanArgs>),
-    /// The knowledge base: who is allowed and who is denied, why and until when; change, undo, export, import
+    /// Manage the knowledge base of allow and deny entries: list, change, undo, export, import
     Kb(Box<KbArgs>),
-    /// Stand before a site: let people pass, challenge and block crawlers, learn from what is served (docs/gate.md)
+    /// Run in front of a site: let people pass, challenge and block crawlers, learn from the traffic (docs/gate.md)
     Gate {
-        /// The settings file, with a [gate] part
+        /// The settings file, with a [gate] section
         #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
         config: PathBuf,
     },
-    /// Check the gate's settings file: exit status 0 where it is sound, else 1 with every error and its line. Binds nothing
+    /// Check the gate's settings file: exit with status 0 if it is valid, else with 1 and every error with its line. Opens no listener
     Check {
-        /// The settings file, with a [gate] part
+        /// The settings file, with a [gate] section
         #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
         config: PathBuf,
     },
-    /// Draw a new key with which the gate signs challenges and clearances. The gate takes it at its next reload (SIGHUP)
+    /// Generate a new key for signing challenges and clearances. The gate loads it at its next reload (SIGHUP)
     RotateKeys {
-        /// The settings file, with a [gate] part
+        /// The settings file, with a [gate] section
         #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
         config: PathBuf,
-        /// The old key has leaked: drop all old keys at once. Every visitor then meets one challenge more
+        /// The old key has leaked: drop all old keys at once. Every visitor then solves one more challenge
         #[arg(long)]
         leaked: bool,
     },
-    /// The operators of well-known robots, and the networks they publish
+    /// Manage the operators of well-known robots and the networks they publish
     Lists {
         #[command(subcommand)]
         command: ListsCommand,
     },
-    /// Settings
+    /// Show settings
     Config {
         #[command(subcommand)]
         command: ConfigCommand,
@@ -78,25 +78,25 @@ pub(crate) enum Command {
 pub(crate) enum ModelCommand {
     /// Replace the model in use with a new one that is right more often on labelled logs and accuses no more people; the old model is kept
     Publish(Box<PublishArgs>),
-    /// Go back to the model before
+    /// Go back to the previous model
     Back {
         /// The model in use
         model: PathBuf,
     },
-    /// Show what a model was made from
+    /// Show what a model was trained on
     Show {
-        /// A model; without one, that which is built in
+        /// A model; without it, the built-in model
         model: Option<PathBuf>,
     },
 }
 
-/// LOG are sources to test on, which neither model has learned from; also simulated worlds: world:social-test:901-905.
+/// LOG are sources to test on that neither model was trained on; also simulated worlds: world:social-test:901-905.
 #[derive(Debug, Args)]
 pub(crate) struct PublishArgs {
     /// The new model, as written by 'train'
     #[arg(long, value_name = "FILE")]
     pub(crate) new: PathBuf,
-    /// The model in use, which is replaced
+    /// The model in use, to be replaced
     #[arg(long, value_name = "FILE")]
     pub(crate) to: PathBuf,
     /// Accept a model that accuses more people than the one in use
@@ -112,23 +112,23 @@ pub(crate) struct PublishArgs {
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) log: LogArgs,
-    /// Pages in a day up to which an unknown source passes [default: 20, or the settings file's]
+    /// Pages a day up to which an unknown source passes [default: 20, or the settings file's]
     #[arg(long, value_name = "PAGES")]
     pub(crate) k1: Option<u32>,
-    /// Pages in a day from which a source is judged [default: 1000, or the settings file's]
+    /// Pages a day above which a source is judged [default: 1000, or the settings file's]
     #[arg(long, value_name = "PAGES")]
     pub(crate) k2: Option<u32>,
-    /// Write it as JSON to a file, or to standard output with - (then without the text)
+    /// Write JSON to a file, or to standard output with - (instead of the text)
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<PathBuf>,
-    /// Write it as one HTML page with the curves
+    /// Write one HTML page with the curves
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct KbArgs {
-    /// The knowledge base [default: ~/.local/share/cattlegrid/kb.sqlite]
+    /// The knowledge base file [default: ~/.local/share/cattlegrid/kb.sqlite]
     #[arg(long, value_name = "FILE", env = "CATTLEGRID_KB", global = true)]
     pub(crate) kb: Option<PathBuf>,
     #[command(subcommand)]
@@ -140,53 +140,53 @@ pub(crate) struct KbArgs {
 pub(crate) enum KbCommand {
     /// List entries
     List(KbListArgs),
-    /// Show all that is known of somebody, why, and what has changed
+    /// Show the entries about a subject, their evidence and all changes
     Show {
         /// An address, a network, agent:TEXT, campaign:NAME, or #NUMBER of an entry
         subject: String,
     },
-    /// Let somebody pass, whatever an analysis finds
+    /// Allow a subject, regardless of later verdicts
     Allow(SayArgs),
-    /// Refuse somebody, whatever an analysis finds
+    /// Deny a subject, regardless of later verdicts
     Deny(SayArgs),
-    /// Take out an entry: nothing is known of them any more
+    /// Remove an entry, so that the subject is unknown again
     Forget {
         /// An address, a network, agent:TEXT or campaign:NAME
         subject: String,
     },
     /// Show the latest changes
     Log {
-        /// How many
+        /// Maximum number of changes
         #[arg(long, value_name = "N", default_value_t = 50)]
         top: usize,
     },
-    /// Take back changes that were made together
+    /// Undo changes that were made together
     Undo {
-        /// Their number, as 'kb log' shows it
+        /// The number of the changes, as 'kb log' shows it
         batch: i64,
     },
-    /// Write the deny list for a server or firewall, or the whole base as JSON
+    /// Write the deny list for a server or firewall, or the whole knowledge base as JSON
     Export(ExportArgs),
-    /// Take in the JSON of another base, or a list of networks
+    /// Import the JSON of another knowledge base, or a list of networks
     Import(ImportArgs),
-    /// Read everything and say whether it is sound
+    /// Read the whole knowledge base and report damage
     Check,
-    /// Put the backup in the place of a damaged or missing base; what was there is kept
+    /// Replace a damaged or missing knowledge base with its backup; the replaced file is kept
     Restore,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct KbListArgs {
-    /// Only entries about this: source, network, agent, campaign
+    /// Only entries of this kind: source, network, agent, campaign
     #[arg(long, value_name = "KIND", value_parser = ["source", "network", "agent", "campaign"])]
     pub(crate) about: Option<String>,
-    /// Only entries that say this: allow, deny, watch
+    /// Only entries with this action: allow, deny, watch
     #[arg(long, value_name = "ACTION", value_parser = ["allow", "deny", "watch"])]
     pub(crate) action: Option<String>,
     /// Only sources of this campaign
     #[arg(long, value_name = "NAME")]
     pub(crate) campaign: Option<String>,
-    /// How many
+    /// Maximum number of entries
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) top: usize,
 }
@@ -195,76 +195,76 @@ pub(crate) struct KbListArgs {
 pub(crate) struct SayArgs {
     /// An address, a network, agent:TEXT or campaign:NAME
     pub(crate) subject: String,
-    /// Why, for those who look it up later
+    /// The reason, for later readers
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
-    /// Days after which it no longer holds; without this it has no end
+    /// Days after which the entry expires; without it, the entry does not expire
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3660))]
     pub(crate) days: Option<u32>,
     /// Pages a day up to which an allowed source passes
     #[arg(long, value_name = "N")]
     pub(crate) cap: Option<u32>,
-    /// A proxy of your own, which is not denied by mistake. Can be repeated
+    /// Your own proxy, protected from denial by mistake. Can be repeated
     #[arg(long, value_name = "NETWORK")]
     pub(crate) trusted_proxy: Vec<String>,
-    /// Do it even to everybody, to this machine, to a proxy or a search engine
+    /// Accept an entry that covers all addresses, this machine, a proxy or a search engine
     #[arg(long)]
     pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// For whom: nginx-deny, nginx-map, apache, caddy, haproxy, nftables, ipset, cidr, networks (JSON), or json for the whole base
+    /// The target: nginx-deny, nginx-map, apache, caddy, haproxy, nftables, ipset, cidr, networks (JSON), or json for the whole knowledge base
     #[arg(long = "as", value_name = "TARGET")]
     pub(crate) target: String,
-    /// Addresses that nobody denied and that may be denied with the others, so that the list is shorter (IPv6 counts in /64)
+    /// How many addresses that nobody denied the list may cover, to be shorter (IPv6 counts in /64)
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) budget: u64,
-    /// The file; without one, or with -, standard output
+    /// The output file; standard output without it, or with -
     #[arg(value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// A file of 'kb export --as json', or addresses and networks, one a line; - for standard input
+    /// A file from 'kb export --as json', or addresses and networks, one per line; - for standard input
     pub(crate) file: PathBuf,
-    /// What to do with the networks of a list: allow or deny
+    /// The action for the networks of a list: allow or deny
     #[arg(long = "as", value_name = "ACTION", value_parser = ["allow", "deny"])]
     pub(crate) action: Option<String>,
-    /// Days after which the entries of a list no longer hold
+    /// Days after which the entries of a list expire
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3660))]
     pub(crate) days: Option<u32>,
-    /// The file is your own: what you said there counts as said here, and replaces it
+    /// The file is your own: its owner's entries count as yours, and replace existing ones
     #[arg(long)]
     pub(crate) mine: bool,
-    /// Only say what would be imported
+    /// Only print what would be imported
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// A proxy of your own, which is not denied by mistake. Can be repeated
+    /// Your own proxy, protected from denial by mistake. Can be repeated
     #[arg(long, value_name = "NETWORK")]
     pub(crate) trusted_proxy: Vec<String>,
-    /// Import even what touches everybody, this machine, a proxy or a search engine
+    /// Import entries even if they cover all addresses, this machine, a proxy or a search engine
     #[arg(long)]
     pub(crate) yes: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ListsCommand {
-    /// Fetch the networks that operators publish, from their addresses or from files of your own
+    /// Fetch the networks that operators publish, from their URLs or from your own files
     Update {
-        /// OPERATOR=FILE or OPERATOR=URL, several for one operator are put together; without any, all operators from where they
-        /// publish
+        /// OPERATOR=FILE or OPERATOR=URL; several for one operator are merged. Without any, fetch the lists of all operators from
+        /// where they publish them
         #[arg(value_name = "OPERATOR=FILE|URL")]
         from: Vec<String>,
-        /// Folder to keep the lists in
+        /// Folder for the lists
         #[arg(long, value_name = "FOLDER", env = "CATTLEGRID_LISTS")]
         lists: Option<PathBuf>,
-        /// Accept a list that has more than three times or less than half the size of the one before
+        /// Accept a list that has more than three times or less than half the size of the previous one
         #[arg(long)]
         force: bool,
     },
-    /// Show the operators, what their robots come for, and how many networks are known of each
+    /// Show the operators, the purposes of their robots, and the number of known networks of each
     Show {
         /// Folder with the lists
         #[arg(long, value_name = "FOLDER", env = "CATTLEGRID_LISTS")]
@@ -282,40 +282,40 @@ pub(crate) enum ConfigCommand {
 pub(crate) struct AnalyzeArgs {
     #[command(flatten)]
     pub(crate) log: LogArgs,
-    /// Write the whole report as JSON to a file, or to standard output with - (then without the summary)
+    /// Write the whole report as JSON to a file, or to standard output with - (instead of the summary)
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<PathBuf>,
-    /// Write the report as one HTML page that needs nothing else
+    /// Write the report as one self-contained HTML page
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Read on as the logs grow, through every rotation; judge again after each half hour of the log's time, show verdicts that
-    /// changed and replace the report files. Keeps this window and the one before; Ctrl-C or SIGTERM ends it
+    /// Keep reading as the logs grow, through every rotation; judge again after each half hour of log time, print verdicts that
+    /// changed and replace the report files. Keeps the current and the previous window; Ctrl-C or SIGTERM ends it
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Find crawlers hidden among the people of one source, such as a university's proxy, by user agent and session cookie. Reads the
-    /// log twice, so it takes files
+    /// Detect crawlers hidden among the people of one source, such as a university's proxy, by user agent and session cookie. Reads the
+    /// log twice, so it needs files
     #[arg(long, conflicts_with = "follow")]
     pub(crate) hidden: bool,
-    /// List the campaigns of the PubCrawl paper's Algorithm 1, too, which compares series of requests alone
+    /// Also list the campaigns of the PubCrawl paper's Algorithm 1, which compares only series of requests
     #[arg(long)]
     pub(crate) paper_campaigns: bool,
-    /// Replace addresses by pseudonyms that keep networks together, and show no lines of the log
+    /// Replace addresses by pseudonyms that preserve networks, and show no log lines
     #[arg(long, conflicts_with = "kb")]
     pub(crate) pseudonymize: bool,
-    /// A file whose content is the key of the pseudonyms: the same key gives the same pseudonyms. Without one each run draws a
-    /// new key and forgets it
+    /// A file whose content is the key of the pseudonyms: the same key gives the same pseudonyms. Without it, each run generates a
+    /// new key and discards it
     #[arg(long, value_name = "FILE", requires = "pseudonymize")]
     pub(crate) pseudonym_key: Option<PathBuf>,
-    /// Say what --kb would change, and change nothing
+    /// Print what --kb would change, and change nothing
     #[arg(long, requires = "kb")]
     pub(crate) kb_dry_run: bool,
-    /// Take this for the time it is now, from which entries of --kb begin and end (seconds since 1970, or 2030-01-31)
+    /// Use this as the current time, from which entries of --kb begin and expire (seconds since 1970, or 2030-01-31)
     #[arg(long, value_name = "TIME", requires = "kb", value_parser = instant)]
     pub(crate) kb_time: Option<u32>,
     /// List users, and sources without any evidence, from this many requests on [default: 100]
     #[arg(long, value_name = "N")]
     pub(crate) min_requests: Option<u64>,
-    /// Sources in each list of the summary
+    /// Maximum number of sources in each list of the summary
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top: usize,
     /// Exit with status 1 if there is a source of this class
@@ -327,10 +327,10 @@ pub(crate) struct AnalyzeArgs {
 pub(crate) struct InspectArgs {
     /// The source as 'analyze' prints it: an address, an IPv6 /64 network, or a name
     pub(crate) source: String,
-    /// Write it as JSON to a file, or to standard output with - (then without the text)
+    /// Write JSON to a file, or to standard output with - (instead of the text)
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<PathBuf>,
-    /// Write it as one HTML page with pictures: its traffic, autocorrelation, decomposition
+    /// Write one HTML page with charts of its traffic, autocorrelation and decomposition
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     #[command(flatten)]
@@ -342,11 +342,11 @@ pub(crate) struct SimulateArgs {
     /// The world: social (a social network after the PubCrawl paper), social-test (the same with few users), shop,
     /// town (many readers of few pages), fleets (the same with fleets among them), containment (a large site with the
     /// long tail of its sources: 2.4 GB), containment-small (a tenth of that), wide (people and crawlers drawn from wide
-    /// ranges, to learn from), gateways (people who share addresses, and crawlers hidden among them). Only for tests, nothing is
-    /// learned from them: market and portal (heavy sources of people and
+    /// ranges, for training), gateways (people who share addresses, and crawlers hidden among them). Only for tests, never used for
+    /// training: market and portal (heavy sources of people and
     /// crawlers), midsize (many light people and robots), midsize-calm (the same without fleets)
     pub(crate) world: String,
-    /// The world grows from this number: one seed, one byte sequence
+    /// Seed of the world: the same seed gives the same bytes
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Folder for access.log and labels.csv
@@ -355,22 +355,22 @@ pub(crate) struct SimulateArgs {
     /// Write the common format, without referrer and user agent
     #[arg(long)]
     pub(crate) common: bool,
-    /// Say nothing
+    /// Print nothing
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
-/// Where the truth about sources comes from.
+/// Where the true labels of sources come from.
 #[derive(Debug, Args)]
 pub(crate) struct TruthArgs {
     /// Labels: a CSV file with the columns source and label (user, legitimate, unauthorized, masquerading, crawler, automated), and
     /// campaign, habit and evasion (a row of the PubCrawl paper's Table 13) if known
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
-    /// Derive labels from names, addresses and how pages are loaded: facts that the shape of traffic does not look at
+    /// Derive labels from names, addresses and page loads, which the traffic shape does not use
     #[arg(long, conflicts_with = "labels")]
     pub(crate) derive_labels: bool,
-    /// Leave out sources with fewer requests on their busiest day
+    /// Skip sources with fewer requests on their busiest day
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) day_requests: u32,
 }
@@ -389,17 +389,17 @@ pub(crate) struct TrainArgs {
     /// parts; needs labels that were not derived from headers
     #[arg(long, conflicts_with_all = ["out", "labels_out", "derive_labels", "show_rules"])]
     pub(crate) headers: bool,
-    /// Learn only how alike sources of one campaign are (the k of the PubCrawl paper's Algorithm 1), from campaigns that labels or
+    /// Learn only how similar the sources of one campaign are (the k of the PubCrawl paper's Algorithm 1), from campaigns that labels or
     /// worlds name, and write the model in use with it
     #[arg(long, requires = "out", conflicts_with_all = ["headers", "labels_out", "derive_labels", "show_rules"])]
     pub(crate) campaigns: bool,
     /// Write what --headers learned as a settings file for --config
     #[arg(long, value_name = "FILE", requires = "headers")]
     pub(crate) out_settings: Option<PathBuf>,
-    /// Write the derived labels to this file, to be corrected and given as --labels
+    /// Write the derived labels to this file, to be corrected and passed as --labels
     #[arg(long, value_name = "FILE", requires = "derive_labels")]
     pub(crate) labels_out: Option<PathBuf>,
-    /// Print the rules that were learned
+    /// Print the learned rules
     #[arg(long)]
     pub(crate) show_rules: bool,
 }
@@ -411,36 +411,36 @@ pub(crate) struct EvaluateArgs {
     pub(crate) log: LogArgs,
     #[command(flatten)]
     pub(crate) truth: TruthArgs,
-    /// Also learn from these very sources and test on parts that were held back: so many parts in turn, and a third
+    /// Also train on these sources and test on held-out parts: in this many folds, and with a third held out
     #[arg(long, value_name = "PARTS")]
     pub(crate) folds: Option<usize>,
-    /// Also learn without each value in turn, and test on a third
+    /// Also train without each value in turn, and test on a third
     #[arg(long)]
     pub(crate) leave_one_out: bool,
-    /// Test who is found to crawl together instead, on worlds or on a log whose labels name campaigns: precision, recall and accuracy
-    /// beside the paper's, for other orders, jitter and (worlds only) volumes, too
+    /// Test instead which sources are found to crawl together, on worlds or on a log whose labels name campaigns: precision, recall and
+    /// accuracy beside the paper's, also for other orders, jitter and (worlds only) volumes
     #[arg(long, conflicts_with_all = ["folds", "leave_one_out"])]
     pub(crate) campaigns: bool,
     /// Test the header heuristics instead: Tables 2 and 5 beside the paper's figures, each heuristic alone, by evasion of Table 13, and
     /// together with the traffic shape. Thresholds come from --config ('train --headers' learns them)
     #[arg(long, conflicts_with_all = ["folds", "leave_one_out", "campaigns"])]
     pub(crate) headers: bool,
-    /// Test how a kind of people or crawlers is judged that was not learned from, instead: learn from these sources without each
-    /// kind in turn (by its habit) and test on it. Only trees are learned, from at most 4,000 examples, to bound the time
+    /// Test instead how kinds of people or crawlers absent from training are judged: train on these sources without each
+    /// kind in turn (by its habit) and test on it. Trains only trees, on at most 4,000 examples, to bound the time
     #[arg(long, conflicts_with_all = ["folds", "leave_one_out", "campaigns"])]
     pub(crate) leave_kinds_out: bool,
-    /// Write a picture of the stated confidence against the truth to this SVG file
+    /// Draw the stated confidence against the truth in this SVG file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["campaigns", "leave_kinds_out"])]
     pub(crate) calibration: Option<PathBuf>,
-    /// Misjudged sources to list
+    /// Number of misjudged sources to list
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) hardest: usize,
-    /// Write it as JSON to a file, or to standard output with - (then without the text)
+    /// Write JSON to a file, or to standard output with - (instead of the text)
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<PathBuf>,
 }
 
-/// What all commands that read logs have in common.
+/// Arguments of all commands that read logs.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LogArgs {
     /// Log files, patterns ('logs/access.log*'), folders, or - for standard input; plain or compressed (gzip, zstd, bzip2, xz), in
@@ -452,27 +452,27 @@ pub(crate) struct LogArgs {
     /// json:source=KEY,time=KEY,request=KEY,status=KEY,…
     #[arg(long, value_name = "NAME|STRING", help_heading = "Reading")]
     pub(crate) format: Option<String>,
-    /// Field with the addresses that proxies pass on (X-Forwarded-For, or a JSON key): the client is its last address that is no
+    /// Field with the addresses that proxies pass on (X-Forwarded-For, or a JSON key): the client is its last address that is not a
     /// trusted proxy
     #[arg(long, value_name = "FIELD", help_heading = "Reading")]
     pub(crate) source_field: Option<String>,
-    /// A proxy of your own, as address or network; only what it passes on in --source-field is believed. Can be repeated
+    /// Your own proxy, as address or network; --source-field is believed only from such a proxy. Can be repeated
     #[arg(long, value_name = "NETWORK", help_heading = "Reading")]
     pub(crate) trusted_proxy: Vec<String>,
-    /// The site's robots.txt as it was when the log was written: robots that fetch what it forbids are told
+    /// The site's robots.txt as it was when the log was written: report robots that fetch what it forbids
     #[arg(long, value_name = "FILE")]
     pub(crate) robots: Option<PathBuf>,
-    /// Knowledge base ('cattlegrid kb'): requests that it refused are no evidence. 'analyze' also brings it up to what was found
+    /// Knowledge base ('cattlegrid kb'): requests that it refused are not evidence. 'analyze' also updates it with its verdicts
     #[arg(long, value_name = "FILE")]
     pub(crate) kb: Option<PathBuf>,
-    /// Database of autonomous systems in MaxMind's format (GeoLite2-ASN.mmdb): sources of one provider are judged together, too
+    /// Database of autonomous systems in MaxMind's format (GeoLite2-ASN.mmdb): also judge the sources of one provider together
     #[arg(long, value_name = "FILE", env = "CATTLEGRID_ASN")]
     pub(crate) asn: Option<PathBuf>,
-    /// Judge each host of the log for itself, by the host that the log names (%v, $server_name, …): for servers with several
-    /// unlike sites. The report shows who visits which
+    /// Judge each host of the log separately, by the host that the log names (%v, $server_name, …): for servers with several
+    /// dissimilar sites. The report shows the visitors of each host
     #[arg(long, help_heading = "Reading")]
     pub(crate) by_host: bool,
-    /// Zone of times that are written without one: Europe/Vienna, +02:00, local [default: UTC]
+    /// Time zone of times without one: Europe/Vienna, +02:00, local [default: UTC]
     #[arg(long, value_name = "ZONE", help_heading = "Reading")]
     pub(crate) tz: Option<String>,
     /// Only requests from this time on: 2030-01-31, '2030-01-31 12:00', or 7d or 36h before now
@@ -487,16 +487,16 @@ pub(crate) struct LogArgs {
     /// Folder with the networks that operators of robots publish ('cattlegrid lists update' fills it)
     #[arg(long, value_name = "FOLDER", env = "CATTLEGRID_LISTS")]
     pub(crate) lists: Option<PathBuf>,
-    /// The model by which the shape of traffic is judged ('cattlegrid train' makes one) [default: the one that is built in]
+    /// The traffic shape model ('cattlegrid train' makes one) [default: the built-in model]
     #[arg(long, value_name = "FILE", env = "CATTLEGRID_MODEL")]
     pub(crate) model: Option<PathBuf>,
     /// Length of the windows in which sources are judged: 5d, 36h
     #[arg(long, value_name = "SPAN", value_parser = span_days)]
     pub(crate) window: Option<f64>,
-    /// Threads that parse and judge; all cores unless given. Reading and unpacking has one of its own
+    /// Threads for parsing and judging [default: all cores]. Reading and unpacking has a separate thread
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// No summary, no progress, no notes: only errors
+    /// Print only errors: no summary, no progress, no notes
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
