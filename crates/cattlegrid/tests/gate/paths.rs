@@ -21,6 +21,7 @@ use crate::harness::raw;
 use crate::harness::request;
 use crate::harness::wait_for;
 use crate::harness::watched;
+use crate::skip::has;
 
 fn gate(site: SocketAddr, settings: &str, rules: &str) -> Gate {
     let parts =
@@ -117,6 +118,9 @@ struct Nginx {
 
 impl Nginx {
     fn start() -> Option<Nginx> {
+        if !has("nginx", 1) {
+            return None;
+        }
         let folder = tempfile::tempdir().unwrap();
         let address: SocketAddr = format!("127.0.0.1:{}", free_port()).parse().unwrap();
         let at = folder.path().display();
@@ -138,7 +142,7 @@ impl Nginx {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .ok()?;
+            .unwrap();
         let nginx = Nginx {
             child,
             address,
