@@ -15,9 +15,9 @@ use crate::challenge::withstands;
 use crate::harness::Gate;
 use crate::harness::Origin;
 use crate::harness::free_port;
-use crate::harness::say;
 use crate::harness::try_get;
 use crate::harness::wait_for;
+use crate::skip::has;
 use crate::solve::Browser;
 use crate::solve::Puzzle;
 
@@ -152,8 +152,7 @@ fn behind_a_cache(origin: &Origin, more: &str) -> Gate {
 
 #[test]
 fn h096_a_cache_gives_nobody_what_another_was_told() {
-    if Command::new("nginx").arg("-v").output().is_err() {
-        say("SKIPPED: a cache before the gate, nginx is not installed");
+    if !has("nginx", 1) {
         return;
     }
     let origin = Origin::start();
@@ -168,8 +167,7 @@ fn h096_a_cache_gives_nobody_what_another_was_told() {
 
 #[test]
 fn h096_parts_of_pages_are_kept_where_the_site_allows_it() {
-    if Command::new("nginx").arg("-v").output().is_err() {
-        say("SKIPPED: a cache before the gate, nginx is not installed");
+    if !has("nginx", 1) {
         return;
     }
     let origin = Origin::answering(Box::new(|_| {

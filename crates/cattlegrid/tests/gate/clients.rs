@@ -10,7 +10,9 @@ use crate::harness::Client;
 use crate::harness::Gate;
 use crate::harness::NO_LIMITS;
 use crate::harness::Origin;
+use crate::harness::WAYS;
 use crate::harness::Wanted;
+use crate::harness::Way;
 use crate::harness::connect_from;
 use crate::harness::each;
 use crate::harness::free_port;
@@ -280,7 +282,15 @@ fn h046_the_proxy_header() {
     let listener =
         format!("{NO_LIMITS}[[gate.listen]]\naddress = \"{address}\"\nproxy_protocol = true\n");
     let mut guarded = Gate::set(&origin, "trusted_proxies = [\"127.0.0.5\"]", &listener);
-    let ask = b"GET /by-proxy HTTP/1.1\r\nHost: www.example.org\r\nConnection: close\r\n\r\n";
+    for way in WAYS {
+        check_proxy_header(&mut guarded, &origin, address, way);
+    }
+}
+
+/// H046 for a request with or without a `Connection` header behind the PROXY header.
+fn check_proxy_header(guarded: &mut Gate, origin: &Origin, address: SocketAddr, way: Way) {
+    origin.forget();
+    let ask = &way.request(b"GET /by-proxy HTTP/1.1\r\nHost: www.example.org\r\n")[..];
     let line = b"PROXY TCP4 203.0.113.7 198.51.100.1 5000 80\r\n";
     let v4 = [203, 0, 113, 7, 198, 51, 100, 1, 19, 136, 0, 80];
     let bad: Vec<Vec<u8>> = vec![
@@ -297,7 +307,7 @@ fn h046_the_proxy_header() {
         b"PROXY TCP4".to_vec(),
         Vec::new(),
     ];
-    watched(&mut guarded, |gate| {
+    watched(guarded, |gate| {
         let closed = each(&bad, |bytes| closes_silently("127.0.0.5", address, bytes));
         assert_eq!(closed, vec![true; bad.len()]);
         let sound = [&line[..], ask].concat();

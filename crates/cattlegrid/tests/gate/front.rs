@@ -1,10 +1,7 @@
 //! Other web servers before the gate, with the configurations that are shipped, and what must hold behind each of them.
 
-use std::env;
 use std::fs;
 use std::fs::Permissions;
-use std::io;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::panic;
@@ -35,6 +32,7 @@ use crate::harness::raw;
 use crate::harness::request;
 use crate::harness::try_get_from;
 use crate::harness::wait_for;
+use crate::skip::has;
 use crate::solve::Browser;
 use crate::solve::Puzzle;
 
@@ -58,16 +56,9 @@ impl Server {
         }
     }
 
-    /// True where it is installed; where not, that is said past the test harness.
+    /// True where it is installed.
     pub(crate) fn is_here(self) -> bool {
-        let path = env::var_os("PATH").unwrap_or_default();
-        let program = self.program();
-        let is_here = env::split_paths(&path).any(|folder| folder.join(program).is_file());
-        if !is_here {
-            let line = format!("SKIPPED: 1 check, {program} is not installed\n");
-            io::stdout().write_all(line.as_bytes()).unwrap();
-        }
-        is_here
+        has(self.program(), 1)
     }
 
     /// Writes the shipped configuration into a folder, for these addresses, and makes the command that runs it.

@@ -8,6 +8,8 @@ mod victim;
 
 pub(crate) use clients::Answer;
 pub(crate) use clients::Client;
+pub(crate) use clients::WAYS;
+pub(crate) use clients::Way;
 pub(crate) use clients::connect_from;
 pub(crate) use clients::get;
 pub(crate) use clients::get_from;

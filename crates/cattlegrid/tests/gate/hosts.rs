@@ -12,7 +12,9 @@ use std::thread;
 
 use crate::harness::Gate;
 use crate::harness::Origin;
+use crate::harness::WAYS;
 use crate::harness::Wanted;
+use crate::harness::Way;
 use crate::harness::each;
 use crate::harness::naive;
 use crate::harness::page;
@@ -111,11 +113,11 @@ fn sites(shop: &Origin, other: &Origin) -> String {
 }
 
 /// The status that a request for a host gets, and whether the shop got it.
-fn ask_for(address: SocketAddr, shop: &Origin, host: &str) -> (u16, bool) {
+fn ask_for(address: SocketAddr, way: Way, shop: &Origin, host: &str) -> (u16, bool) {
     shop.forget();
-    let bytes = format!("GET /named HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-    let answer = raw(address, bytes.as_bytes());
-    (answer.status(), shop.has_seen("GET /named "))
+    let head = format!("GET /named HTTP/1.1\r\nHost: {host}\r\n");
+    let status = way.status(address, head.as_bytes());
+    (status, shop.has_seen("GET /named "))
 }
 
 #[test]
@@ -130,11 +132,19 @@ fn h012_one_site_has_one_name() {
         "sHoP.eXaMpLe.:8080",
         "shop.example:",
     ];
-    let reached = |address: SocketAddr| spellings.map(|host| ask_for(address, &shop, host));
+    let reached =
+        |address: SocketAddr, way: Way| spellings.map(|host| ask_for(address, way, &shop, host));
     let mut guarded = Gate::limitless(&shop, "", &sites(&shop, &other));
     watched(&mut guarded, |gate| {
-        assert_eq!(reached(gate.address), [(200, true); 7]);
-        wait_for("all lines", || gate.log().len() >= 8);
+        for way in WAYS {
+            assert_eq!(reached(gate.address, way), [(200, true); 7], "{way:?}");
+        }
+        let asked = WAYS.len() * spellings.len();
+        wait_for("all lines", || {
+            let log = gate.log();
+            let named = log.iter().filter(|line| line["target"] == "/named");
+            named.count() == asked
+        });
         let log = gate.log();
         let named = log.iter().filter(|line| line["target"] == "/named");
         let hosts: Vec<&str> = named.filter_map(|line| line["host"].as_str()).collect();
@@ -148,7 +158,9 @@ fn h012_one_site_has_one_name() {
         "without = [\"host_spelling\"]",
         &sites(&shop, &other),
     );
-    assert_ne!(reached(lax.address), [(200, true); 7]);
+    for way in WAYS {
+        assert_ne!(reached(lax.address, way), [(200, true); 7], "{way:?}");
+    }
 }
 
 /// Names that are the shop's once somebody decodes them, or none at all, and the status of each.
@@ -208,22 +220,32 @@ fn decoding(shop: SocketAddr, other: SocketAddr) -> SocketAddr {
 fn h013_other_names_are_other_sites() {
     let (shop, other) = (Origin::start(), Origin::start());
     let mut guarded = Gate::limitless(&shop, "", &sites(&shop, &other));
-    let ask = |address: SocketAddr| lookalikes().map(|(host, _)| ask_for(address, &shop, &host));
+    let ask = |address: SocketAddr, way: Way| {
+        lookalikes().map(|(host, _)| ask_for(address, way, &shop, &host))
+    };
     let sound = lookalikes().map(|(_, status)| (status, false));
-    watched(&mut guarded, |gate| assert_eq!(ask(gate.address), sound));
+    watched(&mut guarded, |gate| {
+        for way in WAYS {
+            assert_eq!(ask(gate.address, way), sound, "{way:?}");
+        }
+    });
     let lax = Gate::limitless(
         &shop,
         "without = [\"host\", \"host_spelling\"]",
         &sites(&shop, &other),
     );
-    assert_eq!(ask(lax.address), [(200, false); 6]);
-    let naive = ask(decoding(shop.address, other.address));
-    assert!(
-        naive
-            .iter()
-            .zip(sound)
-            .all(|(naive, sound)| *naive != sound)
-    );
+    let decoding = decoding(shop.address, other.address);
+    for way in WAYS {
+        assert_eq!(ask(lax.address, way), [(200, false); 6], "{way:?}");
+        let naive = ask(decoding, way);
+        assert!(
+            naive
+                .iter()
+                .zip(sound)
+                .all(|(naive, sound)| *naive != sound),
+            "{way:?}: {naive:?}"
+        );
+    }
 }
 
 /// Earns a clearance under one spelling of a name. True where it is good under all others, and one name is in the log.
@@ -316,14 +338,16 @@ fn h019_only_the_site_is_connected_to() {
                 format!("GET @{decoy}/ HTTP/1.1\r\nHost: www.example.org\r\n"),
             ]
         })
-        .map(|head| format!("{head}Connection: close\r\n\r\n"))
         .collect();
     let origin = Origin::start();
     let mut guarded = Gate::limitless(&origin, "", "");
     watched(&mut guarded, |gate| {
-        each(&all, |bytes| raw(gate.address, bytes.as_bytes()).status());
+        for way in WAYS {
+            let statuses = each(&all, |head| way.status(gate.address, head.as_bytes()));
+            assert!(!statuses.contains(&0), "{way:?}: {statuses:?}");
+        }
         assert_eq!(count.load(Ordering::SeqCst), 0);
     });
-    raw(open_proxy(), all[0].as_bytes());
+    Way::Close.status(open_proxy(), all[0].as_bytes());
     wait_for("the decoys work", || count.load(Ordering::SeqCst) == 1);
 }

@@ -41,6 +41,8 @@ mod reload;
 #[path = "../webdriver/session.rs"]
 mod session;
 mod signing;
+#[path = "../skip/skip.rs"]
+mod skip;
 mod slow;
 mod solve;
 mod upstream;

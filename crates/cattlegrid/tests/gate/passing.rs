@@ -12,7 +12,9 @@ use crate::harness::Client;
 use crate::harness::Gate;
 use crate::harness::NO_LIMITS;
 use crate::harness::Origin;
+use crate::harness::WAYS;
 use crate::harness::Wanted;
+use crate::harness::Way;
 use crate::harness::get;
 use crate::harness::raw;
 use crate::harness::request;
@@ -36,19 +38,40 @@ fn people_pass_up_to_the_first_limit_and_are_challenged_then() {
     gate.check_after(&before);
 }
 
-/// The bytes of the target that reached the site for this one; `None` where the gate refused it.
+/// The bytes of the target that reached the site for this one, which are the same both ways; `None` where the gate refused it.
 fn target_of(address: SocketAddr, origin: &Origin, target: &[u8]) -> Option<Vec<u8>> {
+    let [close, keep] = WAYS.map(|way| target_by(way, address, origin, target));
+    assert_eq!(close, keep, "{}", String::from_utf8_lossy(target));
+    close
+}
+
+fn target_by(way: Way, address: SocketAddr, origin: &Origin, target: &[u8]) -> Option<Vec<u8>> {
     origin.forget();
-    let lines = b" HTTP/1.1\r\nHost: www.example.org\r\nConnection: close\r\n\r\n";
-    let answer = raw(address, &[b"GET ", target, lines].concat());
-    if answer.status() != 200 {
-        assert_eq!(answer.status(), 400, "{}", String::from_utf8_lossy(target));
+    let head = [b"GET ", target, b" HTTP/1.1\r\nHost: www.example.org\r\n"].concat();
+    let status = way.status(address, &head);
+    if status != 200 {
+        assert_eq!(status, 400, "{way:?} {}", String::from_utf8_lossy(target));
         return None;
     }
     let bytes = origin.bytes();
     let line = bytes.split(|byte| *byte == b'\r').next().unwrap();
     let target = line.strip_prefix(b"GET ").unwrap();
     Some(target.strip_suffix(b" HTTP/1.1").unwrap().to_vec())
+}
+
+/// The library writes the names of headers in small letters. So it shows that the two ways of a request are two.
+#[test]
+fn a_connection_that_is_kept_takes_the_fast_path() {
+    let origin = Origin::start();
+    let gate = Gate::limitless(&origin, "", "");
+    for way in WAYS {
+        origin.forget();
+        let head = b"GET /way HTTP/1.1\r\nHost: www.example.org\r\nAccept: */*\r\n";
+        assert_eq!(way.status(gate.address, head), 200, "{way:?}");
+        let got = origin.got();
+        let got = got.iter().find(|got| got.target() == "/way").unwrap();
+        assert_eq!(got.head.contains("\r\nAccept: "), way == Way::Keep);
+    }
 }
 
 #[test]
@@ -91,7 +114,7 @@ fn h017_targets_reach_the_site_byte_for_byte() {
     }
 }
 
-/// The HTTP library takes no other bytes in a target; every one that it takes goes on unchanged.
+/// Bytes that the `http` crate takes in a target, and no others; every one goes on unchanged.
 #[test]
 fn h017_bytes_that_no_target_may_hold() {
     let origin = Origin::start();

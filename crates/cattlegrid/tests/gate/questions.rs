@@ -1,4 +1,4 @@
-//! Plain questions are answered without the HTTP library: as the library would, in any mixture with what is left to it.
+//! Queries of web servers: a field of the connection changes no answer, and queries come in any mixture.
 
 use crate::front::asked;
 use crate::harness::Answer;
@@ -40,7 +40,7 @@ fn told(answer: &Answer) -> String {
 }
 
 #[test]
-fn the_answers_are_those_of_the_library() {
+fn fields_of_the_connection_change_no_answer() {
     let origin = Origin::start();
     let gate = Gate::with(&origin, asked("forward_auth"));
     let connect = || Client::connect("127.0.0.1", gate.address).unwrap();

@@ -23,6 +23,7 @@ use crate::harness::Wanted;
 use crate::harness::get;
 use crate::harness::say;
 use crate::harness::wait_for;
+use crate::skip::not_installed;
 use crate::solve::Browser;
 use crate::solve::Puzzle;
 
@@ -305,13 +306,17 @@ fn drop_and_refuse(gate: Gate) {
     assert!(said.contains("chmod 600"), "{said}");
 }
 
-const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
+/// The library that changes clocks, where Debian has it.
+fn faketime() -> String {
+    let folder = format!("/usr/lib/{}-linux-gnu/faketime", std::env::consts::ARCH);
+    format!("{folder}/libfaketimeMT.so.1")
+}
 
-/// Whether the tool that changes clocks is there.
+/// Whether the library that changes clocks is there.
 fn has_faketime() -> bool {
-    let is_there = Path::new(FAKETIME).exists();
+    let is_there = Path::new(&faketime()).exists();
     if !is_there {
-        say("SKIPPED: clocks that go wrong, faketime is not installed");
+        not_installed("faketime", 1);
     }
     is_there
 }
@@ -322,7 +327,7 @@ fn with_clock(origin: &Origin, file: &Path, time: &str, settings: &str) -> Gate 
     let mut wanted = lasting();
     wanted.gate = settings.to_owned();
     wanted.environment = vec![
-        ("LD_PRELOAD", FAKETIME.to_owned()),
+        ("LD_PRELOAD", faketime()),
         ("FAKETIME_TIMESTAMP_FILE", file.display().to_string()),
         ("FAKETIME_NO_CACHE", "1".to_owned()),
         ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),

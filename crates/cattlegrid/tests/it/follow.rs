@@ -26,6 +26,7 @@ use tempfile::TempDir;
 
 use crate::LINE;
 use crate::run;
+use crate::skip::has;
 use crate::spawn;
 use crate::stderr;
 use crate::write;
@@ -238,10 +239,31 @@ fn rotate_under_load(
     (written, numbers_on_disk(folder.path()), counted)
 }
 
+/// A full run must not pass because a program is missing.
+#[test]
+fn a_missing_program_skips_a_check_but_fails_a_full_run() {
+    let without_programs = |no_skip: &str| {
+        let name = "follow::h188_no_line_is_lost_or_counted_twice_while_logrotate_works";
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .env("PATH", "/nonexistent")
+            .env("CATTLEGRID_NO_SKIP", no_skip)
+            .output()
+            .unwrap()
+    };
+    let skipped = without_programs("0");
+    assert!(skipped.status.success(), "{skipped:?}");
+    let said = stderr(&skipped);
+    assert!(said.contains("SKIPPED: 4 checks, logrotate"), "{said}");
+    let failed = without_programs("1");
+    assert!(!failed.status.success(), "{failed:?}");
+    let said = String::from_utf8(failed.stdout).unwrap();
+    assert!(said.contains("logrotate is not installed"), "{said}");
+}
+
 #[test]
 fn h188_no_line_is_lost_or_counted_twice_while_logrotate_works() {
-    if Command::new("logrotate").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: 4 ways of rotating, logrotate is not installed");
+    if !has("logrotate", 4) {
         return;
     }
     let ways = [

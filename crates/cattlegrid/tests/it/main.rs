@@ -31,6 +31,8 @@ mod schema;
 #[path = "../webdriver/session.rs"]
 mod session;
 mod shape;
+#[path = "../skip/skip.rs"]
+mod skip;
 mod sources;
 mod trainer;
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::report;
 
-/// The folder with real logs, or a word that it is not there.
+/// The folder with real logs, or a word that it is not there. That is never a failure: only some machines may have these logs.
 pub(crate) fn data(skipped: usize) -> Option<PathBuf> {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
     if folder.is_dir() {

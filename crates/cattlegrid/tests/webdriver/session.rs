@@ -1,9 +1,7 @@
 //! Chromium in a profile of its own, driven over WebDriver: for the tests of pages, and of the gate before a real browser.
 
-use std::io;
 use std::io::BufRead;
 use std::io::BufReader;
-use std::io::Write;
 use std::path::Path;
 use std::process::Child;
 use std::process::Command;
@@ -17,6 +15,8 @@ use serde_json::Value;
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::skip::has;
+
 /// A browser, and the driver that it listens to.
 pub(crate) struct Session {
     driver: Child,
@@ -28,21 +28,20 @@ pub(crate) struct Session {
 impl Session {
     /// Starts a browser with a window of this size, `1280,1000`, and preferences; or says that there is none.
     pub(crate) fn start(size: &str, preferences: &Value) -> Option<Session> {
+        if !has("chromedriver", 1) {
+            return None;
+        }
         // Drivers that start at the same moment may choose the same port; who comes second would end at once.
         static STARTING: Mutex<()> = Mutex::new(());
         let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = TempDir::new().unwrap();
-        let driver = Command::new("chromedriver")
+        let mut driver = Command::new("chromedriver")
             .arg("--port=0")
             .env("HOME", folder.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .spawn();
-        let Ok(mut driver) = driver else {
-            let said = b"SKIPPED: 1 check in a browser, chromedriver is not installed\n";
-            let _ = io::stderr().write_all(said);
-            return None;
-        };
+            .spawn()
+            .unwrap();
         let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
         let port = lines
             .map_while(Result::ok)

@@ -18,6 +18,7 @@ use crate::denied;
 use crate::denied_until;
 use crate::programs::apart;
 use crate::programs::have;
+use crate::programs::not_installed;
 use crate::programs::run;
 use crate::programs::skipped;
 use crate::programs::succeed;
@@ -196,7 +197,7 @@ pub(crate) fn apache(folder: &Path, port: u16, file: &Path) -> Command {
 
 pub(crate) fn have_apache(checks: usize) -> bool {
     if !Path::new(APACHE_MODULES).is_dir() {
-        skipped(checks, "apache2 is not installed as Debian has it");
+        not_installed("apache2, as Debian packages it,", checks);
         return false;
     }
     have(&["apache2"], checks)

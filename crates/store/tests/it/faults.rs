@@ -10,6 +10,7 @@ use cattlegrid_store::Base;
 use crate::child;
 use crate::child::Server;
 use crate::place;
+use crate::programs::skipped;
 use crate::recording::Shim;
 use crate::recording::shim;
 
@@ -82,10 +83,7 @@ fn fill(server: &mut Server, path: &Path, free: impl FnOnce()) {
 /// H137. Fails where `Fault::of` does not know a full disk, and where `copy_to` leaves half a copy behind.
 #[test]
 fn h137_a_full_disk_refuses_writes_and_goes_on_once_there_is_space() {
-    let Some(shim) = shim() else {
-        println!("SKIPPED: 1 check, no C compiler");
-        return;
-    };
+    let Some(shim) = shim() else { return };
     // Full while the log grows, and full while the log is taken over into the base.
     for budget in [1_000_000, 6_000_000] {
         let (_folder, path) = place();
@@ -110,7 +108,7 @@ fn h137_a_real_file_system_gets_full() {
         .stderr(Stdio::null())
         .status();
     if !may_mount.is_ok_and(|status| status.success()) {
-        println!("SKIPPED: 1 check, mounting is not permitted");
+        skipped(1, "the kernel permits no mount in a user namespace");
         return;
     }
     // Other processes reach into what is mounted for one alone through its working folder.
@@ -141,10 +139,7 @@ fn h137_a_real_file_system_gets_full() {
 /// H138. Fails where `Base::write` does not look at `is_broken`: the next write is called confirmed.
 #[test]
 fn h138_after_a_flush_that_failed_nothing_is_written_until_opened_again() {
-    let Some(shim) = shim() else {
-        println!("SKIPPED: 1 check, no C compiler");
-        return;
-    };
+    let Some(shim) = shim() else { return };
     let (_folder, path) = place();
     let eio = shim.folder.path().join("eio");
     let mut server = served(&shim, &path);
@@ -170,10 +165,7 @@ fn h138_after_a_flush_that_failed_nothing_is_written_until_opened_again() {
 /// confirmed is none, and the one before it stays.
 #[test]
 fn h138_a_flush_of_the_base_or_a_copy_that_fails_loses_nothing() {
-    let Some(shim) = shim() else {
-        println!("SKIPPED: 1 check, no C compiler");
-        return;
-    };
+    let Some(shim) = shim() else { return };
     let (folder, path) = place();
     let eio = shim.folder.path().join("eio");
     let mut server = served(&shim, &path);

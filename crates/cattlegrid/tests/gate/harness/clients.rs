@@ -196,6 +196,49 @@ pub(crate) fn get_from(
     try_get_from(source, address, path, headers).unwrap()
 }
 
+/// What a client says about its connection: nothing that the gate decides may depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// `Connection: close`.
+    Close,
+    /// Nothing: the connection is kept.
+    Keep,
+}
+
+/// Both ways, for tests whose requests must be treated alike on either.
+pub(crate) const WAYS: [Way; 2] = [Way::Close, Way::Keep];
+
+impl Way {
+    /// The header that a request needs.
+    pub(crate) fn headers(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Way::Close => &[("Connection", "close")],
+            Way::Keep => &[],
+        }
+    }
+
+    /// A whole request: this head, which lacks the empty line at its end, with that header.
+    pub(crate) fn request(self, head: &[u8]) -> Vec<u8> {
+        let line: &[u8] = match self {
+            Way::Close => b"Connection: close\r\n",
+            Way::Keep => b"",
+        };
+        [head, line, b"\r\n"].concat()
+    }
+
+    /// The status of the answer to such a request; 0 where there is none.
+    pub(crate) fn status(self, address: SocketAddr, head: &[u8]) -> u16 {
+        let bytes = self.request(head);
+        if self == Way::Close {
+            return raw(address, &bytes).status();
+        }
+        let mut client = Client::connect("127.0.0.1", address).unwrap();
+        // It may refuse before all was sent.
+        let _ = client.send(&bytes);
+        client.answer(false).map_or(0, |answer| answer.status)
+    }
+}
+
 /// Sends bytes and reads until the other side ends the connection, or nothing has come for a while.
 pub(crate) fn raw(address: SocketAddr, bytes: &[u8]) -> Raw {
     let mut stream = connect_from("127.0.0.1", address).unwrap();
