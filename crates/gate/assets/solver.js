@@ -75,11 +75,7 @@ function search(t, key, shift, steps) {
 
 // Short searches before the first real one. Without them the engine compiles the search within its first loop, and has to compile it again
 // for each way out of that loop: a new worker would need half as long again for a challenge.
-let isWarm = false;
-function warm() {
-  for (let i = 0; !isWarm && i < 300; i++) search(words, i, 31, 4);
-  isWarm = true;
-}
+for (let i = 0; i < 3000; i++) search(words, i, 31, 4);
 
 // The number for one search.
 function solve(seed, bits, part) {
@@ -87,7 +83,6 @@ function solve(seed, bits, part) {
   const zeros = Math.max(0, bits - 4);
   if (zeros === 0) return 0;
   const parts = make(seed);
-  warm();
   return search(words, (parts[3] + Math.imul(part, SPREAD_1)) | 0, 32 - zeros, STEPS);
 }
 

@@ -6,3 +6,5 @@ mod guard;
 pub(crate) mod listen;
 mod proxy_protocol;
 pub(crate) mod tls;
+
+pub use proxy_protocol::read as read_proxy_header;

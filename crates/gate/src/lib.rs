@@ -20,6 +20,8 @@ mod state;
 
 pub use background::learn::History;
 pub use background::learn::Learner;
+#[doc(hidden)]
+pub use door::read_proxy_header;
 pub use settings::Setup;
 pub use start::Load;
 pub use start::Loaded;

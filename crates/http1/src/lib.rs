@@ -8,6 +8,8 @@ pub mod chunks;
 pub mod framing;
 pub mod headers;
 pub mod host;
+#[doc(hidden)]
+pub mod invariants;
 pub mod request;
 pub mod response;
 pub mod target;

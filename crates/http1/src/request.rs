@@ -323,75 +323,7 @@ pub fn read_carelessly<'a>(head: &'a [u8], limits: &Limits) -> Result<Request<'a
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    /// Lines of generated heads: valid ones, and those about which servers differ.
-    const LINES: [&str; 26] = [
-        "Host: a.example\r\n",
-        "Content-Length: 5\r\n",
-        "Content-Length: 0\r\n",
-        "content-length:7\r\n",
-        "Content-Length: 5, 5\r\n",
-        "Content-Length : 5\r\n",
-        "Content-Length: 5\n",
-        "Content-Length: 0x5\r\n",
-        "Transfer-Encoding: chunked\r\n",
-        "transfer-encoding:chunked\r\n",
-        "Transfer-Encoding: identity\r\n",
-        "Transfer-Encoding:\tchunked\r\n",
-        "X: a\r\n",
-        "X: a\n",
-        "X: a\r\n b\r\n",
-        "X: \u{e9}\r\n",
-        "X: \t a b \t \r\n",
-        "X:\r\n",
-        ": x\r\n",
-        "X\r\n",
-        "X: a\rTransfer-Encoding: chunked\r\n",
-        "X: a\0\r\n",
-        "Upgrade: websocket\r\n",
-        "Connection: upgrade\r\n",
-        "Connection: close\r\n",
-        "\r\n",
-    ];
-
-    proptest! {
-        /// httparse reads a head that passes to the same fields and the same length.
-        #[test]
-        fn httparse_reads_what_passes_in_the_same_way(
-            post in any::<bool>(),
-            lines in proptest::collection::vec(proptest::sample::select(&LINES[..]), 0..6),
-        ) {
-            let method = if post { "POST" } else { "GET" };
-            let text = format!("{method} / HTTP/1.1\r\n{}\r\n", lines.concat());
-            let Some(end) = end(text.as_bytes()) else { return Ok(()) };
-            let Ok(ours) = read(&text.as_bytes()[..end], &Limits::USUAL) else { return Ok(()) };
-            let fields: Vec<(&[u8], &[u8])> = ours.headers.iter().map(|field| (field.name, field.value)).collect();
-            let mut headers = [httparse::EMPTY_HEADER; 32];
-            let mut request = httparse::Request::new(&mut headers);
-            let parsed = request.parse(text.as_bytes());
-            prop_assert_eq!(parsed, Ok(httparse::Status::Complete(end)), "{:?}", text);
-            let theirs: Vec<(&[u8], &[u8])> = request.headers.iter().map(|header| (header.name.as_bytes(), header.value)).collect();
-            prop_assert_eq!(fields, theirs, "{:?}", text);
-            let values = |name: &str| -> Vec<&[u8]> {
-                let named = request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
-                named.map(|header| header.value).collect()
-            };
-            let (lengths, encodings) = (values("content-length"), values("transfer-encoding"));
-            match ours.body {
-                Framing::Chunked(_) => prop_assert!(lengths.is_empty() && encodings == [&b"chunked"[..]]),
-                Framing::Length(0) => prop_assert!(encodings.is_empty() && lengths.len() <= 1),
-                Framing::Length(length) => {
-                    prop_assert!(encodings.is_empty());
-                    let expected = length.to_string();
-                    prop_assert_eq!(lengths, [expected.as_bytes()]);
-                }
-                Framing::UntilClose => prop_assert!(false, "a request cannot end with its connection"),
-            }
-        }
-    }
 
     /// How the body of a request ends.
     fn check(head: &[u8]) -> Result<String, Invalid> {

@@ -59,21 +59,6 @@ fn target_by(way: Way, address: SocketAddr, origin: &Origin, target: &[u8]) -> O
     Some(target.strip_suffix(b" HTTP/1.1").unwrap().to_vec())
 }
 
-/// The library writes the names of headers in small letters. So it shows that the two ways of a request are two.
-#[test]
-fn a_connection_that_is_kept_takes_the_fast_path() {
-    let origin = Origin::start();
-    let gate = Gate::limitless(&origin, "", "");
-    for way in WAYS {
-        origin.forget();
-        let head = b"GET /way HTTP/1.1\r\nHost: www.example.org\r\nAccept: */*\r\n";
-        assert_eq!(way.status(gate.address, head), 200, "{way:?}");
-        let got = origin.got();
-        let got = got.iter().find(|got| got.target() == "/way").unwrap();
-        assert_eq!(got.head.contains("\r\nAccept: "), way == Way::Keep);
-    }
-}
-
 #[test]
 fn h017_targets_reach_the_site_byte_for_byte() {
     let origin = Origin::start();

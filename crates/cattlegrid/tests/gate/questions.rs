@@ -61,20 +61,19 @@ fn fields_of_the_connection_change_no_answer() {
             "/.cattlegrid/style.0123456789abcdef.css",
             "no path",
         ] {
-            let (mut plain, mut library) = (connect(), connect());
+            let (mut without, mut with) = (connect(), connect());
             // Until the pages of each are spent.
             for _ in 0..25 {
                 let clients = [
                     format!("198.51.100.{number}"),
                     format!("203.0.113.{number}"),
                 ];
-                let ours = plain
+                let ours = without
                     .get(path, &headers(names, &clients[0], target))
                     .unwrap();
-                // Who speaks of the connection is answered by the library.
                 let mut asked = headers(names, &clients[1], target);
                 asked.push(("Keep-Alive", "5"));
-                let theirs = library.get(path, &asked).unwrap();
+                let theirs = with.get(path, &asked).unwrap();
                 assert_eq!(told(&ours), told(&theirs), "{path} {target}");
                 kinds.insert(ours.status);
             }

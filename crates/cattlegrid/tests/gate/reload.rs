@@ -361,3 +361,19 @@ fn h199_another_state_folder_waits_for_a_restart() {
     assert!(!gate.path("other").exists());
     gate.check_after(&before);
 }
+
+/// A prefix holds for the life of a process, too: pages, files and answers of challenges stay together.
+#[test]
+fn h199_another_prefix_waits_for_a_restart() {
+    let origin = Origin::start();
+    let gate = Gate::with(&origin, strict(""));
+    let good = fs::read_to_string(gate.path("gate.toml")).unwrap();
+    let other = good.replace("[gate]\n", "[gate]\nprefix = \"/other/\"\n");
+    assert_ne!(other, good);
+    reload(&gate, &other);
+    let said = "prefix has changed: the new value is ignored until a restart";
+    assert!(gate.stderr().contains(said), "{}", gate.stderr());
+    // A browser that is challenged now finds its way.
+    let mut browser = cleared(&gate, "127.0.1.2");
+    assert_eq!(browser.get("/cleared").status, 200);
+}

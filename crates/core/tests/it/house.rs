@@ -48,7 +48,15 @@ const LAYERS: [(&str, &[&str]); 4] = [
     (
         "http1",
         &[
-            "tokens", "chunks", "framing", "headers", "host", "target", "request", "response",
+            "tokens",
+            "chunks",
+            "framing",
+            "headers",
+            "host",
+            "target",
+            "request",
+            "response",
+            "invariants",
         ],
     ),
     (

@@ -13,7 +13,7 @@ const HEADER_MAX: usize = 536;
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 
 /// Reads the header off a connection. `None` for one that the balancer opened for itself.
-pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<IpAddr>> {
+pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<IpAddr>> {
     let mut start = [0; 12];
     stream.read_exact(&mut start).await?;
     match &start == SIGNATURE {
