@@ -132,7 +132,7 @@ impl Limits {
              # Documents (JSON, text, feeds, PDF and other files) that count as one page.\n\
              documents_per_page = {}\n\
              # HTML counts as a page whatever its name and status. Style sheets, scripts and images of a source that are answered with\n\
-             # an HTML error page count only from this number on in 24 hours.\n\
+             # an HTML error page count only beyond this number in 24 hours.\n\
              broken_parts = {}\n\
              # Page requests in 24 hours of a signed-in person, before they must wait.\n\
              user_pages = {}\n\
