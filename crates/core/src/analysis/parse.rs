@@ -196,18 +196,17 @@ impl Parser {
         while cursor.at() < text.len() {
             parsed.lines += 1;
             let start = cursor.at();
-            let mut request = match format.read_next(text, &mut cursor, &mut self.reader) {
-                Ok(request) => request,
-                Err(skip) => {
-                    let (line, _) = split_line(&text[start..]);
-                    if let Some(next) = format.with_header(line, &text[start..]) {
-                        changed = next;
-                        format = &changed;
-                    }
-                    parsed.leave_out(skip, line);
-                    continue;
+            let mut request = Request::default();
+            let read = format.read_next(text, &mut cursor, &mut self.reader, &mut request);
+            if let Err(skip) = read {
+                let (line, _) = split_line(&text[start..]);
+                if let Some(next) = format.with_header(line, &text[start..]) {
+                    changed = next;
+                    format = &changed;
                 }
-            };
+                parsed.leave_out(skip, line);
+                continue;
+            }
             if request.forwarded != Field::NotLogged {
                 request.client = settings.reading.proxies.client(&request);
             }

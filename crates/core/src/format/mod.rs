@@ -178,28 +178,34 @@ impl Format {
         &self.name
     }
 
-    /// Reads the line of a text at which the cursor stands, which is not the text's end, and moves the cursor behind it.
+    /// Reads the line of a text at which the cursor stands, which is not the text's end, into an empty request, and moves the
+    /// cursor behind it.
     #[inline(always)]
     pub fn read_next<'a>(
         &self,
         text: &'a [u8],
         cursor: &mut Cursor,
         reader: &'a mut Reader,
-    ) -> Result<Request<'a>, Skip> {
+        request: &mut Request<'a>,
+    ) -> Result<(), Skip> {
         let start = cursor.at;
-        let clean = match &self.layouts[0] {
+        let (marks, scratch) = (&mut cursor.marks, &mut reader.scratch);
+        let next = match &self.layouts[0] {
             Layout::Named(clean, _) if !self.is_wrapped => {
-                clean.read(text, start, &mut cursor.marks, &mut reader.scratch)
+                clean.read(text, start, marks, scratch, request)
             }
             _ => None,
         };
-        match clean {
+        match next {
             // The line's length is bounded by where the next one starts.
-            Some((request, next)) if next - start <= LINE_BYTES_MAX => {
+            Some(next) if next - start <= LINE_BYTES_MAX => {
                 cursor.at = next;
-                Ok(request)
+                Ok(())
             }
-            _ => self.read_next_slowly(text, cursor, reader),
+            _ => {
+                *request = self.read_next_slowly(text, cursor, reader)?;
+                Ok(())
+            }
         }
     }
 
