@@ -283,6 +283,7 @@ pub(crate) fn passes_challenges_and_blocks(server: Server) {
     let answer = browser.get("/page20?q=1");
     assert_eq!(answer.text(), "you asked for /page20?q=1");
     assert_eq!(stand.line("/page19")["status"], 100);
+    is_too_fast(&mut browser);
     // A program is told in its own language.
     let json = stand.get(source, "/page21", &[("Accept", "application/json")]);
     assert_eq!(json.status, 403);
@@ -297,6 +298,29 @@ pub(crate) fn passes_challenges_and_blocks(server: Server) {
     victim.check();
     stand.gate.check_after_at(&before, stand.front.address);
     check_analyze(&stand);
+}
+
+/// A cleared browser that asks for pages faster than a person is told to wait, whatever server stands between.
+fn is_too_fast(browser: &mut Browser) {
+    let answers: Vec<Answer> = (0..120)
+        .map(|number| browser.get(&format!("/fast{number}")))
+        .collect();
+    let passed = answers.iter().filter(|answer| answer.status == 200).count();
+    // nginx fetches the page of a refusal by a second query; a page may have become free in between, and then the client is to reload.
+    let refused = answers
+        .iter()
+        .filter(|answer| [429, 503].contains(&answer.status));
+    let refused: Vec<&Answer> = refused.collect();
+    let told = refused.iter().filter(|answer| answer.status == 429).count();
+    assert_eq!(passed + refused.len(), answers.len());
+    assert!(
+        passed <= 110 && told * 10 >= refused.len() * 9,
+        "{passed} passed, {told} told"
+    );
+    for answer in &refused {
+        let seconds: u32 = answer.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=3).contains(&seconds), "{seconds}");
+    }
 }
 
 /// The log of a gate that is asked can be analyzed.

@@ -45,5 +45,6 @@ mod signing;
 mod skip;
 mod slow;
 mod solve;
+mod table;
 mod upstream;
 mod websockets;
