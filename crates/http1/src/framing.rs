@@ -20,6 +20,7 @@ pub struct InvalidChunks;
 
 impl Framing {
     /// Looks at the next bytes of the body.
+    #[inline]
     pub fn next(&mut self, bytes: &[u8]) -> Result<Piece, InvalidChunks> {
         match self {
             Framing::Length(left) => {
@@ -41,11 +42,13 @@ impl Framing {
     }
 
     /// True where nothing is to come.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         matches!(self, Framing::Length(0))
     }
 
     /// The length of the body, where it was announced.
+    #[inline]
     pub fn length(&self) -> Option<u64> {
         match self {
             Framing::Length(length) => Some(*length),

@@ -190,6 +190,7 @@ impl<'a> Headers<'a> {
     }
 
     /// Adds a field.
+    #[inline]
     pub fn add(&mut self, name: &'a [u8], value: &'a [u8]) -> Option<Name> {
         let known = Name::of(name);
         self.fields.push(Field { name, value, known });
@@ -204,6 +205,7 @@ impl<'a> Headers<'a> {
     }
 
     /// The number of fields.
+    #[inline]
     pub fn len(&self) -> usize {
         self.fields.len()
     }
@@ -214,6 +216,7 @@ impl<'a> Headers<'a> {
     }
 
     /// The fields among which those of a name are.
+    #[inline]
     fn around(&self, name: Name) -> &[Field<'a>] {
         match self.first[name as usize] {
             0 => &[],
@@ -225,6 +228,7 @@ impl<'a> Headers<'a> {
     }
 
     /// The values of all fields of a name.
+    #[inline]
     pub fn all(&self, name: Name) -> impl Iterator<Item = &'a [u8]> {
         let around = self.around(name).iter();
         around
@@ -241,16 +245,19 @@ impl<'a> Headers<'a> {
     }
 
     /// All fields.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Field<'a>> {
         self.fields.iter().copied()
     }
 
     /// The value of the first field of a name.
+    #[inline]
     pub fn get(&self, name: Name) -> Option<&'a [u8]> {
         self.around(name).first().map(|field| field.value)
     }
 
     /// True where there is a field of a name.
+    #[inline]
     pub fn has(&self, name: Name) -> bool {
         self.first[name as usize] > 0
     }
@@ -269,6 +276,7 @@ const HOP_BY_HOP: [&[u8]; 8] = [
 ];
 
 /// True for a field of one connection, in any letters.
+#[inline]
 pub fn is_hop_by_hop(name: &[u8]) -> bool {
     // Their lengths: most names have another.
     matches!(name.len(), 2 | 7 | 10 | 16..=18)
@@ -302,6 +310,7 @@ pub fn write_status(status: u16, reason: &str, out: &mut Vec<u8>) {
 }
 
 /// Writes a field.
+#[inline]
 pub fn write(name: impl AsRef<[u8]>, value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(name.as_ref());
     out.extend_from_slice(b": ");

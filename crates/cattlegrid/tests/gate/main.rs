@@ -25,6 +25,7 @@ mod harness;
 mod headers;
 mod hoards;
 mod hosts;
+mod http1;
 mod http2;
 mod http2_heads;
 mod ipv6;
