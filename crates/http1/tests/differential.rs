@@ -1,5 +1,7 @@
 //! What our reader accepts, hyper reads to the same messages, bodies included: a site behind the gate cannot see another request.
 
+#![allow(clippy::unwrap_used, reason = "a test stops where something is wrong")]
+
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
