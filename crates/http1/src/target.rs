@@ -36,12 +36,20 @@ fn absolute(target: &[u8]) -> Result<(Option<&[u8]>, &str), InvalidTarget> {
         .iter()
         .position(|byte| matches!(byte, b'/' | b'?' | b'#'));
     let (authority, rest) = rest.split_at(end.unwrap_or(rest.len()));
+    if !authority.iter().all(is_authority) {
+        return Err(InvalidTarget);
+    }
     match rest.first() {
         None | Some(b'#') => Ok((Some(authority), "/")),
         Some(b'/') => Ok((Some(authority), path(rest)?)),
         // No site is told of a path that its client did not send.
         Some(_) => Err(InvalidTarget),
     }
+}
+
+/// True for a byte of an authority (RFC 3986, 3.2).
+fn is_authority(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@[]%".contains(byte)
 }
 
 /// A path with its query. A fragment is never sent on.
@@ -113,6 +121,8 @@ mod tests {
             ("https://a.example:80", Some((Some("a.example:80"), "/"))),
             ("http://a.example#b", Some((Some("a.example"), "/"))),
             ("http://a.example?b", None),
+            ("http://a\u{e4}/", None),
+            ("http://a\"b/", None),
             ("http:/a", None),
             ("a.example:80", None),
             ("1http://a/", None),

@@ -63,14 +63,27 @@ pub(crate) fn begin(
         true => catch_unwind(AssertUnwindSafe(decide)),
         false => Ok(decide()),
     };
-    next.unwrap_or_else(|_| {
+    let next = next.unwrap_or_else(|_| {
         gate.metrics.panics.inc();
         let page = live.pages.challenge_needed();
         match ask::is_call(connection, request) {
             true => Next::Message(ask::denial(page)),
             false => Next::Answer(page),
         }
-    })
+    });
+    match next {
+        Next::Answer(page) if !live.setup.defences.has(Defence::NoStore) => {
+            Next::Answer(cacheable(page))
+        }
+        next => next,
+    }
+}
+
+/// A page that caches may keep: only in tests, to show that they would notice.
+fn cacheable(mut page: Page) -> Page {
+    page.headers
+        .retain(|(name, _)| !["cache-control", "vary"].contains(name));
+    page
 }
 
 /// The response to a request that is refused before it is decided about.
