@@ -26,14 +26,14 @@ use crate::format::Format;
 use crate::hosts::Hosts;
 use crate::knowledge::Knowledge;
 use crate::policy::Standing;
-use crate::profile::Lens;
+use crate::profile::Recorder;
 use crate::report::Lines;
 use crate::report::Report;
 use crate::request::Source;
 use crate::table::Clock;
 use crate::table::Table;
 pub use hidden::SecondReading;
-use parse::Means;
+use parse::ParseContext;
 use parse::Parsed;
 use parse::Parser;
 use stitch::Stitcher;
@@ -70,7 +70,7 @@ impl Block {
 pub struct Analysis {
     settings: Settings,
     knowledge: Knowledge,
-    lens: Lens,
+    recorder: Recorder,
     hasher: RandomState,
     tables: Vec<Table>,
     parsers: Mutex<Vec<Parser>>,
@@ -95,12 +95,12 @@ impl Analysis {
     /// An analysis that has seen nothing yet.
     pub fn new(settings: Settings, knowledge: Knowledge) -> Result<Analysis, String> {
         let hasher = RandomState::default();
-        let lens = Lens::new(settings.hash_key, &settings.listings)?;
+        let recorder = Recorder::new(settings.hash_key, &settings.listings)?;
         Ok(Analysis {
             standing: None,
-            focus: settings.focus.as_deref().map(|name| lens.source(name)),
+            focus: settings.focus.as_deref().map(|name| recorder.source(name)),
             examples: Vec::new(),
-            lens,
+            recorder,
             tables: (0..TABLES).map(|_| Table::new(hasher.clone())).collect(),
             stitcher: Stitcher::new(settings.time_jump_seconds),
             parsers: Mutex::default(),
@@ -125,7 +125,7 @@ impl Analysis {
 
     /// The hash by which requests know a user agent.
     pub fn agent(&self, text: &[u8]) -> u32 {
-        self.lens.agent(text)
+        self.recorder.agent(text)
     }
 
     /// Takes in blocks, in the order of the log.
@@ -139,8 +139,8 @@ impl Analysis {
     fn parse(&mut self, blocks: &[Block]) -> Vec<Parsed> {
         let spare = Mutex::new(std::mem::take(&mut self.spare));
         let formats: Vec<Arc<Format>> = blocks.iter().map(|block| self.format(block)).collect();
-        let means = Means {
-            lens: &self.lens,
+        let context = ParseContext {
+            recorder: &self.recorder,
             knowledge: &self.knowledge,
             hasher: &self.hasher,
             hosts: &self.hosts,
@@ -156,7 +156,7 @@ impl Analysis {
                 let mut parser = lock(&self.parsers)
                     .pop()
                     .unwrap_or_else(|| Parser::new(&self.settings));
-                let parsed = parser.parse(block.lines(), format, &means, room);
+                let parsed = parser.parse(block.lines(), format, &context, room);
                 lock(&self.parsers).push(parser);
                 parsed
             })

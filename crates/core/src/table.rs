@@ -1,10 +1,10 @@
 //! All profiles of one bucket of sources: the one place a source lives in.
 
 mod chunks;
+mod eviction;
 mod index;
-mod kept;
 
-pub use kept::Weight;
+pub use eviction::Weight;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -126,11 +126,11 @@ struct Slot {
     source: u64,
     window: Window,
     kind: SourceKind,
-    body: Body,
+    body: Requests,
 }
 
 #[derive(Debug)]
-enum Body {
+enum Requests {
     One(Single),
     /// The number of its profile.
     Many(u32),
@@ -291,7 +291,7 @@ impl Table {
             .map(|at| self.slots.get(*at).window.0 as usize)
             .sum();
         for at in near {
-            if let Body::Many(profile) = self.slots.get(*at).body {
+            if let Requests::Many(profile) = self.slots.get(*at).body {
                 sum += self.profiles.get(profile).touch();
             }
         }
@@ -302,11 +302,11 @@ impl Table {
         let source = record.source();
         let place = &ahead.place;
         let body = match Single::of(record, place.stream) {
-            Some(single) => Body::One(single),
+            Some(single) => Requests::One(single),
             None => {
                 let mut profile = Profile::default();
                 profile.observe(record, place.stream, place.bin, clock.bins as usize);
-                Body::Many(self.profiles.push(profile))
+                Requests::Many(self.profiles.push(profile))
             }
         };
         let slot = Slot {
@@ -369,7 +369,7 @@ impl Table {
     /// Goes through the profiles of all sources with more than one request, in no order.
     pub fn for_each_busy(&self, mut visit: impl FnMut(Window, &Profile)) {
         for slot in self.slots.iter() {
-            if let Body::Many(profile) = slot.body {
+            if let Requests::Many(profile) = slot.body {
                 visit(slot.window, self.profiles.get(profile));
             }
         }
@@ -384,8 +384,8 @@ impl Table {
                 value: slot.source,
             };
             match &slot.body {
-                Body::Many(number) => visit(source, slot.window, self.profiles.get(*number)),
-                Body::One(single) => {
+                Requests::Many(number) => visit(source, slot.window, self.profiles.get(*number)),
+                Requests::One(single) => {
                     single.unfold(slot.source, clock, &mut scratch);
                     visit(source, slot.window, &scratch);
                 }
@@ -411,7 +411,7 @@ impl Table {
                 value: first.source,
             };
             // The single request of most sources becomes a profile in the one scratch place.
-            if let ([_], Body::One(single)) = (run, &first.body) {
+            if let ([_], Requests::One(single)) = (run, &first.body) {
                 single.unfold(first.source, clock, &mut scratch);
                 visit(source, &mut std::iter::once((first.window, &scratch)));
                 continue;
@@ -468,12 +468,12 @@ impl Table {
     fn profile_mut(&mut self, at: u32, clock: &Clock) -> &mut Profile {
         let slot = self.slots.get_mut(at);
         let number = match &slot.body {
-            Body::Many(number) => *number,
-            Body::One(single) => {
+            Requests::Many(number) => *number,
+            Requests::One(single) => {
                 let mut profile = Profile::default();
                 single.unfold(slot.source, clock, &mut profile);
                 let number = self.profiles.push(profile);
-                slot.body = Body::Many(number);
+                slot.body = Requests::Many(number);
                 number
             }
         };
@@ -482,8 +482,8 @@ impl Table {
 
     fn view(&self, slot: &Slot, clock: &Clock) -> Cow<'_, Profile> {
         match &slot.body {
-            Body::Many(number) => Cow::Borrowed(self.profiles.get(*number)),
-            Body::One(single) => {
+            Requests::Many(number) => Cow::Borrowed(self.profiles.get(*number)),
+            Requests::One(single) => {
                 let mut profile = Profile::default();
                 single.unfold(slot.source, clock, &mut profile);
                 Cow::Owned(profile)

@@ -19,7 +19,7 @@ use cattlegrid_core::Settings;
 use cattlegrid_core::policy::Counters;
 use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Standing;
-use cattlegrid_core::profile::Lens;
+use cattlegrid_core::profile::Recorder;
 
 use self::control::Control;
 use crate::background::admin;
@@ -243,7 +243,7 @@ fn live(loaded: Loaded, counters: &Arc<Counters>) -> Result<Live, String> {
         );
     }
     Ok(Live {
-        lens: Lens::new(settings.hash_key, &settings.listings)?,
+        recorder: Recorder::new(settings.hash_key, &settings.listings)?,
         session_cookies: settings
             .session_cookies
             .into_iter()

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 
 use super::Analysis;
 use super::lock;
-use crate::profile::AgentBook;
+use crate::profile::AgentTexts;
 use crate::table::Table;
 use crate::table::Weight;
 
@@ -87,7 +87,7 @@ impl Analysis {
         kept.par_sort_unstable();
         kept.dedup();
         // One book is made of all before any is forgotten: what each thread had must not show.
-        let mut whole = AgentBook::default();
+        let mut whole = AgentTexts::default();
         let mut parsers = lock(&self.parsers);
         for parser in parsers.iter_mut() {
             whole.absorb(&std::mem::take(parser.agents_mut()));

@@ -29,8 +29,8 @@ use crate::evidence::Context;
 use crate::knowledge::Knowledge;
 use crate::knowledge::Purpose;
 use crate::knowledge::Robot;
-use crate::profile::AgentBook;
 use crate::profile::AgentIndex;
+use crate::profile::AgentTexts;
 use crate::profile::BIN_SECONDS;
 use crate::profile::Profile;
 use crate::report::AGENT_SHARE_MIN;
@@ -189,8 +189,8 @@ fn describe_log(sites: &BTreeMap<Window, Site>, report: &mut Report) -> (u32, u3
 pub(super) fn gather(
     analysis: &Analysis,
     statuses: &mut BTreeMap<u16, u64>,
-) -> (AgentBook, Sample) {
-    let mut agents = AgentBook::default();
+) -> (AgentTexts, Sample) {
+    let mut agents = AgentTexts::default();
     let mut sample = Sample::default();
     for parser in lock(&analysis.parsers).iter() {
         agents.absorb(parser.agents());

@@ -16,10 +16,10 @@ use crate::hosts::Hosts;
 use crate::hosts::NewHosts;
 use crate::knowledge::Knowledge;
 use crate::policy::Standing;
-use crate::profile::AgentBook;
+use crate::profile::AgentTexts;
 use crate::profile::Gathered;
-use crate::profile::Lens;
 use crate::profile::Record;
+use crate::profile::Recorder;
 use crate::report::Lines;
 use crate::report::SkippedLines;
 use crate::request::Client;
@@ -53,8 +53,8 @@ pub(super) struct Parser {
 
 /// What all threads share.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Means<'a> {
-    pub(super) lens: &'a Lens,
+pub(super) struct ParseContext<'a> {
+    pub(super) recorder: &'a Recorder,
     pub(super) knowledge: &'a Knowledge,
     pub(super) hasher: &'a RandomState,
     pub(super) settings: &'a Settings,
@@ -66,7 +66,7 @@ pub(super) struct Means<'a> {
     pub(super) standing: Option<&'a Standing>,
 }
 
-impl Means<'_> {
+impl ParseContext<'_> {
     /// Why a request is left out whoever sent it.
     #[inline]
     fn leaves_out(&self, request: &Request<'_>) -> Option<Skip> {
@@ -172,12 +172,12 @@ impl Parser {
     }
 
     /// The agents this thread has seen.
-    pub(super) fn agents(&self) -> &AgentBook {
+    pub(super) fn agents(&self) -> &AgentTexts {
         &self.gathered.agents
     }
 
     /// The same, to be put together with those of other threads.
-    pub(super) fn agents_mut(&mut self) -> &mut AgentBook {
+    pub(super) fn agents_mut(&mut self) -> &mut AgentTexts {
         &mut self.gathered.agents
     }
 
@@ -185,10 +185,10 @@ impl Parser {
         &mut self,
         text: &[u8],
         format: &Format,
-        means: &Means<'_>,
+        context: &ParseContext<'_>,
         mut parsed: Parsed,
     ) -> Parsed {
-        let settings = means.settings;
+        let settings = context.settings;
         let mut changed;
         let mut format = format;
         let mut last: Option<Edge> = None;
@@ -210,26 +210,27 @@ impl Parser {
             if request.forwarded != Field::NotLogged {
                 request.client = settings.reading.proxies.client(&request);
             }
-            if let Some(skip) = means.leaves_out(&request) {
+            if let Some(skip) = context.leaves_out(&request) {
                 parsed.leave_out(skip, split_line(&text[start..]).0);
                 continue;
             }
-            let mut record = means
-                .lens
-                .record(&request, means.knowledge, &mut self.gathered);
-            if means.has_refused(&record, request.status) {
+            let mut record =
+                context
+                    .recorder
+                    .record(&request, context.knowledge, &mut self.gathered);
+            if context.has_refused(&record, request.status) {
                 parsed.leave_out(Skip::Refused, split_line(&text[start..]).0);
                 continue;
             }
             let host = request.host.value().filter(|_| settings.reading.by_host);
             if let Some(host) = host {
-                record.host = means.hosts.number(host, &mut parsed.new_hosts);
-                means.lens.tell_hosts_apart(host, &mut record);
+                record.host = context.hosts.number(host, &mut parsed.new_hosts);
+                context.recorder.tell_hosts_apart(host, &mut record);
             }
-            if means.focus == Some(record.source()) {
+            if context.focus == Some(record.source()) {
                 parsed.keep_example(split_line(&text[start..]).0);
             }
-            let table = table_of(record.source(), means.hasher, parsed.records.len());
+            let table = table_of(record.source(), context.hasher, parsed.records.len());
             if record.source().kind == SourceKind::Token {
                 parsed.note_token(table, split_line(&text[start..]).0, &request.client);
             }

@@ -1,29 +1,29 @@
 //! What is kept of one source in one window: sums that do not depend on order, and a trail for what needs neighbours.
 
+mod agent_texts;
 mod agents;
 mod bins;
-mod book;
 mod distinct;
-mod lens;
 mod oddities;
 mod record;
+mod recorder;
 mod resource;
 mod target;
 mod trail;
 
+pub use agent_texts::AgentIndex;
+pub use agent_texts::AgentTexts;
 pub use agents::Agents;
 pub use bins::BIN_SECONDS;
 pub use bins::Bins;
-pub use book::AgentBook;
-pub use book::AgentIndex;
 pub use distinct::Distinct;
-pub use lens::DEFAULT_LISTINGS;
-pub use lens::Gathered;
-pub use lens::Lens;
 pub use oddities::MADE_UP_CELLS;
 pub use oddities::Oddities;
 pub use oddities::REFERRER_CELLS;
 pub use record::Record;
+pub use recorder::DEFAULT_LISTINGS;
+pub use recorder::Gathered;
+pub use recorder::Recorder;
 pub use resource::Content;
 pub use resource::is_page;
 pub(crate) use target::path as path_of;

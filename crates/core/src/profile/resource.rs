@@ -144,7 +144,7 @@ fn starts_interface(path: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::Gathered;
-    use super::super::Lens;
+    use super::super::Recorder;
     use super::*;
     use crate::knowledge::Knowledge;
     use crate::request::Client;
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn what_is_a_page_is_known_before_it_is_answered() {
         let knowledge = Knowledge::new("[]", Vec::new()).unwrap();
-        let lens = Lens::new(1, &[]).unwrap();
+        let recorder = Recorder::new(1, &[]).unwrap();
         let methods: [&[u8]; 4] = [b"GET", b"HEAD", b"POST", b"get"];
         let targets =
             "/ /a?b=/x.css /index.php#a /a.CSS /robots.txt /feed /x/api/y /v2.0 /a.pdf * x";
@@ -210,7 +210,7 @@ mod tests {
                     status,
                     ..Request::default()
                 };
-                let record = lens.record(&request, &knowledge, &mut Gathered::default());
+                let record = recorder.record(&request, &knowledge, &mut Gathered::default());
                 assert_eq!(record.is_page(), is_page(method, target));
             }
         }

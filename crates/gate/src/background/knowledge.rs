@@ -33,7 +33,7 @@ fn stamp(path: &Path) -> Stamp {
 pub(crate) fn read(path: &Path, gate: &Gate) -> Result<Standing, Fault> {
     let live = gate.live.load();
     match Base::open(path) {
-        Ok(base) => base.standing(gate.clock.now(), |text| live.lens.agent(text)),
+        Ok(base) => base.standing(gate.clock.now(), |text| live.recorder.agent(text)),
         Err(Fault::Missing(_)) if gate.standing.load().is_empty() => Ok(Standing::default()),
         Err(fault) => Err(fault),
     }

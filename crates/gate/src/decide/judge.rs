@@ -65,7 +65,7 @@ impl Gate {
             .find(facts.cookies(), &visitor, u64::from(time));
         let agent = match visitor.agent {
             b"" => 0,
-            agent => live.lens.agent(agent),
+            agent => live.recorder.agent(agent),
         };
         // Who shares an address with a crawler must not share a budget with it.
         let used = clearance.map(|clearance| {

@@ -9,7 +9,7 @@ use cattlegrid_core::policy::Counters;
 use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Standing;
 use cattlegrid_core::profile::Content;
-use cattlegrid_core::profile::Lens;
+use cattlegrid_core::profile::Recorder;
 
 use crate::challenge::Challenger;
 use crate::challenge::Moment;
@@ -26,7 +26,7 @@ pub(crate) struct Live {
     /// Limits, with the counters that stay.
     pub(crate) policy: Policy,
     /// Hashes agents as the analysis does.
-    pub(crate) lens: Lens,
+    pub(crate) recorder: Recorder,
     /// Cookies that carry a session.
     pub(crate) session_cookies: Vec<Vec<u8>>,
     /// The pages that the gate shows.

@@ -360,7 +360,7 @@ fn between(counts: &[f64], low: f64, high: f64) -> f64 {
     inside as f64 / counts.len() as f64
 }
 
-/// Means of three neighbours: an hour and a half.
+/// ParseContext of three neighbours: an hour and a half.
 fn smoothed(counts: &[f64]) -> Vec<f64> {
     counts
         .windows(3)

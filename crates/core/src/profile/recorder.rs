@@ -5,7 +5,7 @@ use aho_corasick::AhoCorasickKind;
 use rapidhash::v3::RapidSecrets;
 use rapidhash::v3::rapidhash_v3_micro_inline;
 
-use super::book::AgentBook;
+use super::agent_texts::AgentTexts;
 use super::record::MADE_UP;
 use super::record::PAGE_MASK;
 use super::record::Record;
@@ -25,7 +25,7 @@ use crate::request::SourceKind;
 
 /// Turns requests into records; one for all threads.
 #[derive(Debug)]
-pub struct Lens {
+pub struct Recorder {
     secrets: RapidSecrets,
     listings: AhoCorasick,
 }
@@ -34,7 +34,7 @@ pub struct Lens {
 #[derive(Debug, Default)]
 pub struct Gathered {
     /// Text of the user agents by hash.
-    pub agents: AgentBook,
+    pub agents: AgentTexts,
     /// Text of sources that are no addresses, by hash.
     pub tokens: Vec<(u64, Box<[u8]>)>,
     referrer: LastSite,
@@ -89,7 +89,7 @@ impl LastSite {
     }
 
     /// Takes a URL apart. Gives what follows its host.
-    fn set<'a>(&mut self, url: &'a [u8], lens: &Lens) -> &'a [u8] {
+    fn set<'a>(&mut self, url: &'a [u8], recorder: &Recorder) -> &'a [u8] {
         let Url {
             scheme,
             host,
@@ -108,8 +108,8 @@ impl LastSite {
         let has_capitals = host.iter().any(u8::is_ascii_uppercase);
         self.is_made_up = is_needless || scheme.is_empty() && !host.is_empty();
         self.hash = match has_capitals {
-            true => lens.hash(&host.to_ascii_lowercase()) as u16,
-            false => lens.hash(host) as u16,
+            true => recorder.hash(&host.to_ascii_lowercase()) as u16,
+            false => recorder.hash(host) as u16,
         };
         rest
     }
@@ -139,15 +139,15 @@ pub const DEFAULT_LISTINGS: [&str; 16] = [
     "/page/",
 ];
 
-impl Lens {
-    /// A lens whose hashes depend on `key` and that takes referrers with one of these texts for listings.
-    pub fn new(key: u64, listings: &[String]) -> Result<Lens, String> {
+impl Recorder {
+    /// A recorder whose hashes depend on `key` and that takes referrers with one of these texts for listings.
+    pub fn new(key: u64, listings: &[String]) -> Result<Recorder, String> {
         let listings = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .kind(Some(AhoCorasickKind::DFA))
             .build(listings)
             .map_err(|error| format!("the listing patterns cannot be compiled: {error}"))?;
-        Ok(Lens {
+        Ok(Recorder {
             secrets: RapidSecrets::seed(key),
             listings,
         })
@@ -554,7 +554,7 @@ mod tests {
             .iter()
             .map(|text| (*text).to_owned())
             .collect();
-        let lens = Lens::new(1, &listings).unwrap();
+        let recorder = Recorder::new(1, &listings).unwrap();
         let request = Request {
             client: Client::Written(b"192.0.2.1"),
             method: b"GET",
@@ -563,7 +563,7 @@ mod tests {
             host: Field::Value(b"www.example.com"),
             ..Request::default()
         };
-        lens.record(&request, &knowledge(), &mut Gathered::default())
+        recorder.record(&request, &knowledge(), &mut Gathered::default())
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::knowledge::browser_released;
 
 /// Agent texts by hash, bounded: of too many the ones with the smallest hashes are kept, whatever the order they came in.
 #[derive(Debug)]
-pub struct AgentBook {
+pub struct AgentTexts {
     table: HashTable<AgentNote>,
     /// Hashes above this are not kept any more.
     limit: u64,
@@ -58,16 +58,16 @@ const AGENTS_MAX: usize = 1 << 16;
 /// Bytes of an agent's text that are kept.
 const AGENT_BYTES_MAX: usize = 512;
 
-impl Default for AgentBook {
-    fn default() -> AgentBook {
-        AgentBook {
+impl Default for AgentTexts {
+    fn default() -> AgentTexts {
+        AgentTexts {
             table: HashTable::new(),
             limit: u64::MAX,
         }
     }
 }
 
-impl AgentBook {
+impl AgentTexts {
     /// What an agent's text says, remembered by hash.
     pub(super) fn known(&mut self, hash: u64, agent: &[u8], knowledge: &Knowledge) -> KnownAgent {
         if hash > self.limit {
@@ -108,13 +108,13 @@ impl AgentBook {
         self.table.len()
     }
 
-    /// True for a book without agents.
+    /// True where it holds none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Adds the other's notes.
-    pub fn absorb(&mut self, other: &AgentBook) {
+    pub fn absorb(&mut self, other: &AgentTexts) {
         self.limit = self.limit.min(other.limit);
         for note in &other.table {
             if let Entry::Vacant(place) = self.table.entry(
@@ -147,7 +147,7 @@ impl AgentBook {
     }
 }
 
-/// The finished book, for look-up.
+/// The finished texts, for look-up.
 #[derive(Debug)]
 pub struct AgentIndex {
     notes: Vec<AgentNote>,
@@ -191,24 +191,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_book_keeps_the_same_agents_in_any_order() {
+    fn the_same_agents_are_kept_in_any_order() {
         let knowledge = Knowledge::new("[]", Vec::new()).unwrap();
         let agents: Vec<u64> = (0..3 * AGENTS_MAX as u64)
             .map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
             .collect();
         let fill = |agents: &mut dyn Iterator<Item = &u64>| {
-            let mut book = AgentBook::default();
+            let mut texts = AgentTexts::default();
             agents.for_each(|hash| {
-                book.known(*hash, &hash.to_le_bytes(), &knowledge);
+                texts.known(*hash, &hash.to_le_bytes(), &knowledge);
             });
-            book
+            texts
         };
         let mut whole = fill(&mut agents.iter());
-        whole.absorb(&AgentBook::default());
+        whole.absorb(&AgentTexts::default());
         let mut halves = fill(&mut agents.iter().rev().step_by(2));
         halves.absorb(&fill(&mut agents.iter().rev().skip(1).step_by(2)));
-        let texts = |book: AgentBook| {
-            book.into_index()
+        let texts = |agents: AgentTexts| {
+            agents
+                .into_index()
                 .notes
                 .into_iter()
                 .map(|note| note.hash)
@@ -222,17 +223,17 @@ mod tests {
     #[test]
     fn a_full_book_takes_new_agents_when_old_ones_are_forgotten() {
         let knowledge = Knowledge::new("[]", Vec::new()).unwrap();
-        let mut book = AgentBook::default();
+        let mut agents = AgentTexts::default();
         for number in 0..3 * AGENTS_MAX as u64 {
             let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            book.known(hash, b"an invented agent", &knowledge);
+            agents.known(hash, b"an invented agent", &knowledge);
         }
-        book.known(u64::MAX, b"new", &knowledge);
-        book.known(7, b"known", &knowledge);
-        book.keep(&[7]);
-        assert_eq!(book.table.len(), 1);
-        book.known(u64::MAX, b"new", &knowledge);
-        let index = book.into_index();
+        agents.known(u64::MAX, b"new", &knowledge);
+        agents.known(7, b"known", &knowledge);
+        agents.keep(&[7]);
+        assert_eq!(agents.table.len(), 1);
+        agents.known(u64::MAX, b"new", &knowledge);
+        let index = agents.into_index();
         assert_eq!(index.text(7), Some(b"known".as_slice()));
         assert_eq!(index.text(u32::MAX), Some(b"new".as_slice()));
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::Body;
+use super::Requests;
 use super::Slot;
 use super::Table;
 use super::Window;
@@ -93,8 +93,8 @@ impl Table {
     pub fn agents(&self) -> impl Iterator<Item = u32> {
         self.slots.iter().flat_map(|slot| {
             let (one, few) = match &slot.body {
-                Body::One(single) => (Some(single.agent), None),
-                Body::Many(number) => (None, Some(self.profiles.get(*number).agents.known())),
+                Requests::One(single) => (Some(single.agent), None),
+                Requests::Many(number) => (None, Some(self.profiles.get(*number).agents.known())),
             };
             one.into_iter().chain(few.into_iter().flatten())
         })
@@ -103,8 +103,8 @@ impl Table {
     /// Requests of a slot, and the time of the latest.
     fn activity(&self, slot: &Slot) -> (u32, u32) {
         match &slot.body {
-            Body::One(single) => (1, single.time),
-            Body::Many(number) => {
+            Requests::One(single) => (1, single.time),
+            Requests::Many(number) => {
                 let profile = self.profiles.get(*number);
                 (profile.requests, profile.last_seen)
             }
@@ -119,7 +119,7 @@ impl Table {
         kept.last_site = self.last_site;
         let mut profiles: Vec<Option<Profile>> = self.profiles.take().map(Some).collect();
         for mut slot in self.slots.take().filter(|slot| stays(slot)) {
-            if let Body::Many(number) = &mut slot.body {
+            if let Requests::Many(number) = &mut slot.body {
                 let profile = profiles[*number as usize].take().unwrap_or_default();
                 *number = kept.profiles.push(profile);
             }
