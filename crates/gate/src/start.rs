@@ -105,13 +105,7 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
     threads
         .start("counters", move || counters::keep(&path, &shared, &ended))
         .map_err(one)?;
-    let mut control = Control {
-        gate: Arc::clone(&gate),
-        load,
-        workers: Vec::new(),
-        listeners: Vec::new(),
-        reopen,
-    };
+    let mut control = Control::new(&gate, load, reopen);
     let bound = control.bind_all(workers).map_err(one)?;
     let admin = gate.live.load().setup.admin;
     let admin = admin.map(admin::bind).transpose().map_err(one)?;

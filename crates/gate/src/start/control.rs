@@ -37,25 +37,38 @@ const TICK: Duration = Duration::from_millis(100);
 pub(super) type Sockets = (Arc<Listener>, Vec<Bound>);
 
 /// What a worker is told.
-pub(super) enum Message {
+enum Message {
     Listen(Bound, Arc<Listener>, watch::Receiver<bool>),
     Stop(Instant),
 }
 
-pub(super) struct Listening {
+struct Listening {
     listener: Arc<Listener>,
     stop: watch::Sender<bool>,
 }
 
+/// The gate in the hands of its owner.
 pub(super) struct Control {
-    pub(super) gate: Arc<Gate>,
-    pub(super) load: Load,
-    pub(super) workers: Vec<UnboundedSender<Message>>,
-    pub(super) listeners: Vec<Listening>,
-    pub(super) reopen: Arc<AtomicBool>,
+    gate: Arc<Gate>,
+    load: Load,
+    workers: Vec<UnboundedSender<Message>>,
+    listeners: Vec<Listening>,
+    /// The access log is to be opened again.
+    reopen: Arc<AtomicBool>,
 }
 
 impl Control {
+    /// Controls a gate that has no workers and listeners yet.
+    pub(super) fn new(gate: &Arc<Gate>, load: Load, reopen: Arc<AtomicBool>) -> Control {
+        Control {
+            gate: Arc::clone(gate),
+            load,
+            workers: Vec::new(),
+            listeners: Vec::new(),
+            reopen,
+        }
+    }
+
     pub(super) fn bind_all(&self, workers: usize) -> Result<Vec<Sockets>, String> {
         let live = self.gate.live.load();
         let listeners = live.setup.listen.iter();
