@@ -70,7 +70,7 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
     let state = loaded.setup.state.clone();
     fs::create_dir_all(&state).map_err(|error| {
         one(format!(
-            "state = {}: the folder cannot be made: {error}",
+            "state = {}: cannot create the folder: {error}",
             state.display()
         ))
     })?;
@@ -87,7 +87,7 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| one(format!("no runtime: {error}")))?;
+        .map_err(|error| one(format!("cannot start the runtime: {error}")))?;
     let mut threads = Threads::default();
     let (to_log, lines) = mpsc::sync_channel::<Vec<u8>>(BLOCKS_MAX);
     let reopen = Arc::new(AtomicBool::new(false));
@@ -233,7 +233,7 @@ fn live(loaded: Loaded, counters: &Arc<Counters>) -> Result<Live, String> {
     let Loaded { setup, settings } = loaded;
     if setup.trust.is_open() {
         tracing::warn!(
-            "trust_everybody is set: whoever reaches the gate can name any address as its own, and pass limits and denials by that"
+            "trust_everybody is set: every client can claim any address and so evade limits and denials"
         );
     }
     Ok(Live {
@@ -262,7 +262,7 @@ impl Threads {
     fn start(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), String> {
         let started = thread::Builder::new().name(name.to_owned()).spawn(run);
         self.0
-            .push(started.map_err(|error| format!("no thread for {name}: {error}"))?);
+            .push(started.map_err(|error| format!("cannot start the thread {name}: {error}"))?);
         Ok(())
     }
 
@@ -284,10 +284,7 @@ fn start_helpers(
 ) -> Result<(), String> {
     if let Some(folder) = log.parent() {
         fs::create_dir_all(folder).map_err(|error| {
-            format!(
-                "log = {}: the folder cannot be made: {error}",
-                log.display()
-            )
+            format!("log = {}: cannot create the folder: {error}", log.display())
         })?;
     }
     let (to_learn, learned) = mpsc::sync_channel::<Vec<u8>>(BLOCKS_MAX);

@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn bind(address: SocketAddr) -> Result<std::net::TcpListener, String> {
     let bound = std::net::TcpListener::bind(address)
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
-    bound.map_err(|error| format!("admin = {address} cannot be listened on: {error}"))
+    bound.map_err(|error| format!("admin: cannot listen on {address}: {error}"))
 }
 
 /// Serves until the gate stops.

@@ -49,12 +49,12 @@ pub(crate) fn restore(path: &Path, sources_max: usize, seed: u64, now: u32) -> (
         });
     match restored {
         Ok((counters, taken, time_ms)) => {
-            tracing::info!(taken, "counters of before");
+            tracing::info!(taken, "restored counters");
             (counters, time_ms)
         }
         Err(error) => {
             if path.exists() {
-                tracing::warn!(error, path = %path.display(), "saved counters cannot be used: all sources start from nothing");
+                tracing::warn!(error, path = %path.display(), "cannot read the saved counters: all sources start from zero");
             }
             // The last day may still be in the log.
             let day_ago = u64::from(now.saturating_sub(DAY)) * 1000;
@@ -91,7 +91,7 @@ pub(crate) fn keep(path: &Path, gate: &Arc<Gate>, end: &Receiver<()>) {
         let saved = save(path, &gate.counters, gate.clock.now_ms());
         gate.metrics.snapshot_failed.set(i64::from(saved.is_err()));
         if let Err(error) = saved {
-            tracing::error!(%error, path = %path.display(), "counters cannot be saved");
+            tracing::error!(%error, path = %path.display(), "cannot save the counters");
         }
     }
 }
@@ -119,7 +119,7 @@ pub(crate) fn recount(log: &Path, gate: &Gate) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => {
-            tracing::warn!(%error, path = %log.display(), "what was counted since counters were saved cannot be read")
+            tracing::warn!(%error, path = %log.display(), "cannot read the access log to restore what was counted since the counters were saved")
         }
     }
 }

@@ -57,7 +57,7 @@ pub(crate) fn watch(path: &Path, gate: &Gate) {
                 gate.metrics.base_failed.set(0);
                 gate.standing.store(Arc::new(standing));
                 if is_told {
-                    tracing::info!("the knowledge base can be read again");
+                    tracing::info!("the knowledge base is readable again");
                 }
                 (known, is_told) = (Some(now), false);
             }
@@ -65,7 +65,7 @@ pub(crate) fn watch(path: &Path, gate: &Gate) {
                 // What was known stays in force: no failure empties a list.
                 gate.metrics.base_failed.set(1);
                 if !is_told {
-                    tracing::error!(%fault, "the knowledge base cannot be read; what was known stays in force");
+                    tracing::error!(%fault, "cannot read the knowledge base; known entries stay in force");
                 }
                 (known, is_told) = (None, true);
             }

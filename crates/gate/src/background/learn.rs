@@ -78,7 +78,7 @@ fn append(file: io::Result<File>, path: &Path, block: &[u8], gate: &Gate) -> io:
         gate.metrics
             .log_lines_lost
             .inc_by(memchr::memchr_iter(b'\n', block).count() as u64);
-        tracing::error!(%error, path = %path.display(), "the access log cannot be written");
+        tracing::error!(%error, path = %path.display(), "cannot write the access log");
     }
     written
 }
@@ -108,7 +108,7 @@ impl std::fmt::Debug for Learner {
 pub(crate) fn learn(learner: Learner, blocks: Receiver<Vec<u8>>, gate: &Arc<Gate>, base: &Path) {
     match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
         Ok(pool) => pool.install(|| learn_alone(learner, blocks, gate, base)),
-        Err(error) => tracing::error!(%error, "nothing is learned: there is no thread for it"),
+        Err(error) => tracing::error!(%error, "learning is off: cannot start its thread"),
     }
 }
 
@@ -234,7 +234,7 @@ impl Learning {
             .set(i64::from(outcome.is_err()));
         if let Err(fault) = outcome {
             // What is known stays in force; the next judgement tries again.
-            tracing::error!(%fault, path = %self.base.display(), "the knowledge base cannot be written");
+            tracing::error!(%fault, path = %self.base.display(), "cannot write the knowledge base");
         }
         self.gate.metrics.judged.inc();
         self.gate
@@ -259,7 +259,7 @@ impl Learning {
         let applied = base.apply(&outcome.changes, "gate", now)?;
         if applied.batch > 0 {
             if let Some(aside) = base.keep_copy()? {
-                tracing::warn!(path = %aside.display(), "the backup beside the knowledge base was not of this base; it is kept under another name");
+                tracing::warn!(path = %aside.display(), "the backup belongs to another knowledge base; renamed it");
             }
             tracing::info!(
                 denied = outcome.denied,

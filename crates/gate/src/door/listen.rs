@@ -63,7 +63,7 @@ pub(crate) fn bind(listen: &Listen, workers: usize) -> Result<Vec<Bound>, String
             }
             _ => "",
         };
-        format!("{} cannot be listened on: {error}{hint}", listen.address)
+        format!("cannot listen on {}: {error}{hint}", listen.address)
     };
     match &listen.address {
         Address::Tcp(address) => (0..workers)
@@ -75,7 +75,9 @@ pub(crate) fn bind(listen: &Listen, workers: usize) -> Result<Vec<Bound>, String
                 .map(|_| listener.try_clone().map(Bound::Unix).map_err(failed))
                 .collect()
         }
-        Address::Name(name) => Err(format!("{name} is a name, and no address")),
+        Address::Name(name) => Err(format!(
+            "{name} is a host name: listen on an IP address or a unix socket"
+        )),
     }
 }
 
@@ -115,11 +117,11 @@ pub(crate) async fn accept(
         match bound {
             Bound::Tcp(socket) => match tokio::net::TcpListener::from_std(socket) {
                 Ok(socket) => accept_tcp(&socket, &listener, &worker, &stop).await,
-                Err(error) => tracing::error!(%error, "a listener cannot be used"),
+                Err(error) => tracing::error!(%error, "cannot use the listening socket"),
             },
             Bound::Unix(socket) => match tokio::net::UnixListener::from_std(socket) {
                 Ok(socket) => accept_unix(&socket, &listener, &worker, &stop).await,
-                Err(error) => tracing::error!(%error, "a listener cannot be used"),
+                Err(error) => tracing::error!(%error, "cannot use the listening socket"),
             },
         }
     };

@@ -147,7 +147,7 @@ impl Control {
     }
 
     fn stop(&mut self) {
-        tracing::info!("stopping: requests under way are finished");
+        tracing::info!("stopping: finishing requests in progress");
         let deadline = Instant::now() + self.gate.live.load().setup.waits.stop;
         for listening in &self.listeners {
             listening.stop.send_replace(true);
@@ -168,7 +168,7 @@ impl Control {
             Err(errors) => {
                 self.gate.metrics.reload_failed.set(1);
                 for error in errors {
-                    tracing::error!("the settings were not reloaded, the old ones stay: {error}");
+                    tracing::error!("reload failed, the old settings stay in force: {error}");
                 }
             }
         }
@@ -264,7 +264,7 @@ fn work(worker: Arc<Worker>, mut messages: UnboundedReceiver<Message>) {
     {
         Ok(runtime) => runtime,
         Err(error) => {
-            tracing::error!(%error, "a worker cannot run");
+            tracing::error!(%error, "cannot start a worker");
             return;
         }
     };
