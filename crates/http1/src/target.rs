@@ -40,7 +40,8 @@ fn absolute(target: &[u8]) -> Result<(Option<&[u8]>, &str), InvalidTarget> {
         return Err(InvalidTarget);
     }
     match rest.first() {
-        None | Some(b'#') => Ok((Some(authority), "/")),
+        None => Ok((Some(authority), "/")),
+        Some(b'#') => path(rest).map(|_| (Some(authority), "/")),
         Some(b'/') => Ok((Some(authority), path(rest)?)),
         // No site is told of a path that its client did not send.
         Some(_) => Err(InvalidTarget),
@@ -58,20 +59,19 @@ fn path(target: &[u8]) -> Result<&str, InvalidTarget> {
     if target.iter().all(|byte| BYTES[usize::from(*byte)] == USUAL) {
         return std::str::from_utf8(target).map_err(|_| InvalidTarget);
     }
+    // Bytes above 0x7f are passed on where they are text.
+    let text = std::str::from_utf8(target).map_err(|_| InvalidTarget)?;
     let fragment = memchr::memchr(b'#', target).unwrap_or(target.len());
-    let target = &target[..fragment];
-    let query = memchr::memchr(b'?', target).unwrap_or(target.len());
-    let (path, query) = target.split_at(query);
+    let query = memchr::memchr(b'?', &target[..fragment]).unwrap_or(fragment);
     let has = |bytes: &[u8], class: u8| {
         bytes
             .iter()
             .any(|byte| BYTES[usize::from(*byte)] & class != 0)
     };
-    if has(path, NOT_IN_PATH) || has(query, NOT_IN_QUERY) {
-        return Err(InvalidTarget);
+    match has(&target[..query], NOT_IN_PATH) || has(&target[query..], NOT_IN_QUERY) {
+        true => Err(InvalidTarget),
+        false => Ok(&text[..fragment]),
     }
-    // Bytes above 0x7f are passed on where they are text.
-    std::str::from_utf8(target).map_err(|_| InvalidTarget)
 }
 
 const USUAL: u8 = 0;
@@ -122,6 +122,8 @@ mod tests {
             ("http://a.example#b", Some((Some("a.example"), "/"))),
             ("http://a.example?b", None),
             ("http://a\u{e4}/", None),
+            ("http://a#b<", None),
+            ("/a#b c", None),
             ("http://a\"b/", None),
             ("http:/a", None),
             ("a.example:80", None),
