@@ -175,7 +175,7 @@ fn h198_a_base_that_vanishes_lifts_no_ban_and_is_told() {
     wait_for("the alarm is raised", || failed() == Some(1.0));
     assert_eq!(status(), 403);
     let said = gate.stderr();
-    assert!(said.contains("what was known stays in force"), "{said}");
+    assert!(said.contains("known entries stay in force"), "{said}");
     assert!(said.contains("kb.sqlite is missing"), "{said}");
     gate.kb(&["restore"]);
     wait_for("the alarm is over", || failed() == Some(0.0));

@@ -182,7 +182,10 @@ fn h076_settings_that_are_wrong_change_nothing() {
         gate.signal("HUP");
         wait_for("the reload is refused", || is_reload_failed(&gate));
         let stderr = gate.stderr()[said..].to_owned();
-        assert!(stderr.contains("the old ones stay"), "{what}: {stderr}");
+        assert!(
+            stderr.contains("the old settings stay in force"),
+            "{what}: {stderr}"
+        );
         assert!(stderr.contains(message), "{what}: {stderr}");
         let (code, found) = check(&gate);
         assert_eq!(code, Some(1), "{what}");
