@@ -39,6 +39,8 @@ pub(crate) enum Command {
     },
     /// Replay old logs through the containment policy: how many people each limit would have bothered, how many crawlers it would have stopped, and which limits to use
     Plan(Box<PlanArgs>),
+    /// Replay a labelled log or world in order of time: how soon each session is recognised as a robot's by what came before, and which people are accused
+    Replay(Box<ReplayArgs>),
     /// Manage the knowledge base of allow and deny entries: list, change, undo, export, import
     Kb(Box<KbArgs>),
     /// Run in front of a site: let people pass, challenge and block crawlers, learn from the traffic (docs/gate.md)
@@ -393,6 +395,10 @@ pub(crate) struct TrainArgs {
     /// worlds name, and write the model in use with it
     #[arg(long, requires = "out", conflicts_with_all = ["headers", "labels_out", "derive_labels", "show_rules"])]
     pub(crate) campaigns: bool,
+    /// Learn only how sessions of robots and of people differ, page request by page request, from labelled logs or simulated worlds
+    /// (world:visits:1-40), and write the model in use with it
+    #[arg(long, requires = "out", conflicts_with_all = ["headers", "campaigns", "labels_out", "derive_labels"])]
+    pub(crate) sessions: bool,
     /// Write what --headers learned as a settings file for --config
     #[arg(long, value_name = "FILE", requires = "headers")]
     pub(crate) out_settings: Option<PathBuf>,
@@ -402,6 +408,41 @@ pub(crate) struct TrainArgs {
     /// Print the learned rules
     #[arg(long)]
     pub(crate) show_rules: bool,
+}
+
+/// LOG may also be a simulated world: world:midsize:1, world:visits:901-905.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    /// What the sources are: CSV with the columns source and label
+    #[arg(long, value_name = "FILE")]
+    pub(crate) labels: Option<PathBuf>,
+    /// Seconds of silence that end a session. The paper has 120
+    #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
+    pub(crate) silence: u32,
+    /// Who judges: the paper's tree with its own cuts, the paper's values with learned cuts, one tree of all values, or many trees
+    #[arg(long, value_enum, default_value_t = Judge::Best)]
+    pub(crate) judge: Judge,
+    /// Call a session a robot's from this probability on
+    #[arg(long, value_name = "P", default_value_t = 0.5)]
+    pub(crate) threshold: f64,
+    /// Number of misjudged sources to list
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) hardest: usize,
+}
+
+/// Who judges sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Judge {
+    /// The real-time paper's five values with its cuts
+    Paper,
+    /// The same values with learned cuts
+    Cuts,
+    /// One tree of all values
+    Tree,
+    /// Many trees of all values
+    Best,
 }
 
 /// LOG may also be a simulated world: world:social-test:11-20, world:shop:3.
@@ -425,6 +466,10 @@ pub(crate) struct EvaluateArgs {
     /// together with the traffic shape. Thresholds come from --config ('train --headers' learns them)
     #[arg(long, conflicts_with_all = ["folds", "leave_one_out", "campaigns"])]
     pub(crate) headers: bool,
+    /// Test sessions instead: train on whole sessions of other sources of this log, in parts (--folds, default 5), cut 25 times at random;
+    /// accuracy and people accused, with intervals, also for each kind of robots
+    #[arg(long, conflicts_with_all = ["leave_one_out", "campaigns", "headers"])]
+    pub(crate) sessions: bool,
     /// Test instead how kinds of people or crawlers absent from training are judged: train on these sources without each
     /// kind in turn (by its habit) and test on it. Trains only trees, on at most 4,000 examples, to bound the time
     #[arg(long, conflicts_with_all = ["folds", "leave_one_out", "campaigns"])]

@@ -345,7 +345,7 @@ impl Truthful {
     }
 }
 
-/// Reads `source,label[,campaign][,habit][,evasion]`, in any order of columns.
+/// Reads `source,label[,campaign][,habit|kind][,evasion]`, in any order of columns.
 pub(crate) fn read_labels(path: &Path) -> anyhow::Result<BTreeMap<String, Truthful>> {
     let failed = || format!("the labels {} cannot be read", path.display());
     let mut reader = csv::Reader::from_path(path).with_context(failed)?;
@@ -357,7 +357,8 @@ pub(crate) fn read_labels(path: &Path) -> anyhow::Result<BTreeMap<String, Truthf
             path.display()
         );
     };
-    let (campaign, habit, evasion) = (column("campaign"), column("habit"), column("evasion"));
+    let (campaign, evasion) = (column("campaign"), column("evasion"));
+    let habit = column("habit").or_else(|| column("kind"));
     let mut labels = BTreeMap::new();
     for (number, record) in (2..).zip(reader.records()) {
         let record = record.with_context(failed)?;

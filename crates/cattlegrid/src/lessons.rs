@@ -2,17 +2,13 @@
 //! and read in memory, since headers only exist in lines.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::io::Write;
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 
 use anyhow::Context;
 use anyhow::bail;
 use cattlegrid_core::Analysis;
 use cattlegrid_core::Report;
 use cattlegrid_core::Settings;
-use cattlegrid_core::analysis::Block;
 use cattlegrid_core::detectors::SPECS;
 use cattlegrid_core::evidence::Measure;
 use cattlegrid_core::report::Lesson;
@@ -25,6 +21,7 @@ use cattlegrid_worlds::world;
 use cattlegrid_worlds::write::write_log;
 
 use crate::cli::LogArgs;
+use crate::feed::Feed;
 use crate::labelled::HALF_HOURS_MIN;
 use crate::labelled::Truth;
 use crate::labelled::Truthful;
@@ -210,15 +207,11 @@ fn analyze(world: &World, settings: Settings) -> anyhow::Result<Report> {
     };
     let format = cattlegrid_core::format::Format::parse(name).map_err(anyhow::Error::msg)?;
     let knowledge = lists::knowledge(None)?;
-    let mut feed = Feed {
-        analysis: Analysis::new(settings, knowledge).map_err(anyhow::Error::msg)?,
-        format: Arc::new(format),
-        blocks: Vec::new(),
-        is_first: true,
-    };
+    let mut analysis = Analysis::new(settings, knowledge).map_err(anyhow::Error::msg)?;
+    let mut feed = Feed::new(format, |blocks| analysis.observe(blocks));
     write_log(world, &mut feed).context("the world could not be written")?;
-    feed.observe();
-    let report = feed.analysis.finish();
+    feed.finish();
+    let report = analysis.finish();
     logs::check_readable(&report, &[world_name(world)])?;
     Ok(report)
 }
@@ -226,42 +219,6 @@ fn analyze(world: &World, settings: Settings) -> anyhow::Result<Report> {
 fn world_name(world: &World) -> String {
     let kind: world::Kind = world.kind;
     format!("world:{}:{}", kind.name(), world.seed)
-}
-
-/// Takes lines as they are written; each write brings whole lines.
-struct Feed {
-    analysis: Analysis,
-    format: Arc<cattlegrid_core::format::Format>,
-    blocks: Vec<Block>,
-    is_first: bool,
-}
-
-impl Feed {
-    fn observe(&mut self) {
-        self.analysis.observe(&self.blocks);
-        self.blocks.clear();
-    }
-}
-
-impl Write for Feed {
-    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
-        self.blocks.push(Block {
-            piece: 0,
-            starts_file: std::mem::take(&mut self.is_first),
-            format: Arc::clone(&self.format),
-            buffer: lines.to_vec(),
-            length: lines.len(),
-            long_lines: (0, Vec::new()),
-        });
-        if self.blocks.len() >= logs::ROUND {
-            self.observe();
-        }
-        Ok(lines.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// The place of a detector in the list of all.

@@ -8,7 +8,9 @@ mod evaluate_calibration;
 mod evaluate_campaigns;
 mod evaluate_headers;
 mod evaluate_kinds;
+mod evaluate_sessions;
 mod explain;
+mod feed;
 mod files;
 mod follow;
 mod gate;
@@ -21,12 +23,15 @@ mod logs;
 mod model;
 mod plan;
 mod publish;
+mod replay;
 mod reports;
+mod session_examples;
 mod simulate;
 mod table_8;
 mod train;
 mod train_campaigns;
 mod train_headers;
+mod train_sessions;
 
 use std::io;
 use std::io::Write;
@@ -45,7 +50,11 @@ fn main() -> ExitCode {
         cli::Command::Simulate(arguments) => simulate::run(&arguments),
         cli::Command::Train(arguments) if arguments.headers => train_headers::run(&arguments),
         cli::Command::Train(arguments) if arguments.campaigns => train_campaigns::run(&arguments),
+        cli::Command::Train(arguments) if arguments.sessions => train_sessions::run(&arguments),
         cli::Command::Train(arguments) => train::run(&arguments),
+        cli::Command::Evaluate(arguments) if arguments.sessions => {
+            evaluate_sessions::run(&arguments)
+        }
         cli::Command::Evaluate(arguments) if arguments.campaigns => {
             evaluate_campaigns::run(&arguments)
         }
@@ -61,6 +70,7 @@ fn main() -> ExitCode {
         },
         cli::Command::Explain { detector } => explain::run(detector.as_deref()),
         cli::Command::Plan(arguments) => plan::run(&arguments),
+        cli::Command::Replay(arguments) => replay::run(&arguments),
         cli::Command::Kb(arguments) => kb::run(&arguments),
         cli::Command::Gate { config } => gate::run(&config),
         cli::Command::Check { config } => gate::check(&config),

@@ -17,6 +17,7 @@ use crate::files::write_whole;
 use crate::labelled::Examples;
 use crate::labelled::Truth;
 use crate::labelled::collect;
+use crate::model;
 
 /// Examples of each class below which nothing can be learned.
 const EXAMPLES_MIN: usize = 20;
@@ -34,7 +35,13 @@ pub(crate) fn run(arguments: &TrainArgs) -> anyhow::Result<ExitCode> {
         say_labels(&examples)?;
         return Ok(ExitCode::SUCCESS);
     };
-    let model = learn(&examples)?;
+    // What is not learned here stays.
+    let model = Model {
+        sessions: model::load(arguments.log.model.as_deref())?
+            .sessions
+            .clone(),
+        ..learn(&examples)?
+    };
     write_whole(out, |file| file.write_all(model.to_json()?.as_bytes()))?;
     let mut page = io::stdout().lock();
     let [crawlers, users] = model.examples;
@@ -89,6 +96,7 @@ pub(crate) fn learn(examples: &Examples) -> anyhow::Result<Model> {
         examples: [crawlers as u64, users as u64],
         shape,
         paper,
+        sessions: None,
     })
 }
 

@@ -25,6 +25,8 @@ pub mod knowledge;
 
 pub mod profile;
 
+pub mod sessions;
+
 pub mod site;
 
 pub mod table;

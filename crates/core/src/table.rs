@@ -13,6 +13,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use crate::hosts::HOST_BITS;
+use crate::profile::Answer;
 use crate::profile::BIN_SECONDS;
 use crate::profile::Profile;
 use crate::profile::Record;
@@ -125,6 +126,8 @@ struct Slot {
     source: u64,
     window: Window,
     kind: SourceKind,
+    /// Of the answer to its single request.
+    traits: u16,
     body: Requests,
 }
 
@@ -160,7 +163,7 @@ impl Single {
         let names_host = flag::REFERRER_LISTING | flag::REFERRER_ODD;
         let lossless = record.session == 0 && !record.has(names_host);
         let fits = record.robot >> ROBOT_BITS == 0 && stream >> (16 - ROBOT_BITS) == 0;
-        let bytes = u32::try_from(record.bytes)
+        let bytes = u32::try_from(record.bytes())
             .ok()
             .filter(|_| lossless && fits)?;
         Some(Single {
@@ -177,10 +180,10 @@ impl Single {
         })
     }
 
-    fn record(&self, source: u64) -> Record {
+    fn record(&self, source: u64, traits: u16) -> Record {
         Record {
             source,
-            bytes: u64::from(self.bytes),
+            answer: Answer::join(self.bytes, traits),
             order: u64::from(self.order[0]) << 32 | u64::from(self.order[1]),
             time: self.time,
             page: self.page,
@@ -316,6 +319,7 @@ impl Table {
             source: source.value,
             window: place.window,
             kind: source.kind,
+            traits: record.answer.traits(),
             body,
         };
         self.push(ahead.hash, slot);
@@ -403,7 +407,7 @@ impl Table {
             match &slot.body {
                 Requests::Many(number) => visit(source, slot.window, self.profiles.get(*number)),
                 Requests::One(single) => {
-                    single.unfold(slot.source, clock, &mut scratch);
+                    single.unfold((slot.source, slot.traits), clock, &mut scratch);
                     visit(source, slot.window, &scratch);
                 }
             }
@@ -429,7 +433,7 @@ impl Table {
             };
             // The single request of most sources becomes a profile in the one scratch place.
             if let ([_], Requests::One(single)) = (run, &first.body) {
-                single.unfold(first.source, clock, &mut scratch);
+                single.unfold((first.source, first.traits), clock, &mut scratch);
                 visit(source, &mut std::iter::once((first.window, &scratch)));
                 continue;
             }
@@ -471,11 +475,13 @@ struct Place {
 }
 
 impl Single {
-    fn unfold(&self, source: u64, clock: &Clock, profile: &mut Profile) {
+    /// Makes it a profile. What it leaves out stands in its slot.
+    fn unfold(&self, (source, traits): (u64, u16), clock: &Clock, profile: &mut Profile) {
         *profile = Profile::default();
         let (_, bin) = clock.place(self.time);
         let stream = self.robot >> ROBOT_BITS;
-        profile.observe(&self.record(source), stream, bin, clock.bins as usize);
+        let record = self.record(source, traits);
+        profile.observe(&record, stream, bin, clock.bins as usize);
     }
 }
 
@@ -493,7 +499,7 @@ impl Table {
             Requests::Many(number) => *number,
             Requests::One(single) => {
                 let mut profile = Profile::default();
-                single.unfold(slot.source, clock, &mut profile);
+                single.unfold((slot.source, slot.traits), clock, &mut profile);
                 let number = self.profiles.push(profile);
                 slot.body = Requests::Many(number);
                 number
@@ -507,7 +513,7 @@ impl Table {
             Requests::Many(number) => Cow::Borrowed(self.profiles.get(*number)),
             Requests::One(single) => {
                 let mut profile = Profile::default();
-                single.unfold(slot.source, clock, &mut profile);
+                single.unfold((slot.source, slot.traits), clock, &mut profile);
                 Cow::Owned(profile)
             }
         }

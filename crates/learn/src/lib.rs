@@ -27,6 +27,10 @@ pub mod rules;
 
 pub mod svm;
 
+pub mod tree;
+
+pub mod forest;
+
 pub mod trees;
 
 pub mod novelty;

@@ -6,8 +6,17 @@ use sha2::Digest;
 use sha2::Sha256;
 
 use crate::committee::Committee;
+use crate::data::Attribute;
+use crate::data::Classifier;
+use crate::data::Dataset;
+use crate::data::Kind;
+use crate::forest::Forest;
+use crate::forest::Growth;
 use crate::series::PAPER_ATTRIBUTES;
 use crate::series::attributes;
+use crate::tree::Size;
+use crate::tree::Tree;
+use crate::trees::Trees;
 
 /// The files this program reads.
 pub const SCHEMA: &str = "cattlegrid/model/1";
@@ -30,6 +39,106 @@ pub struct Model {
     pub shape: Committee,
     /// Looks at the values of the paper's Table 1 alone: for comparison.
     pub paper: Committee,
+    /// Looks at sessions while they go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<SessionModel>,
+}
+
+/// What was learned of sessions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionModel {
+    /// What it was made from, in words.
+    pub made_from: String,
+    /// Sessions of robots and of people it learned from.
+    pub examples: [u64; 2],
+    /// Names of the values it looks at, in their order.
+    pub values: Vec<String>,
+    /// The paper's tree with the paper's cuts.
+    pub paper: Tree,
+    /// The paper's values with learned cuts.
+    pub cuts: Tree,
+    /// All values, one tree that a person can read.
+    pub all: Tree,
+    /// All values, many trees: the most exact.
+    pub best: Ensemble,
+}
+
+/// Many trees, of the make that suits the number of examples.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Ensemble {
+    /// From thousands of examples.
+    Trees(Trees),
+    /// From dozens.
+    Forest(Forest),
+}
+
+/// Examples below which a forest learns better.
+const MANY: usize = 5000;
+/// A forest for some dozens of examples.
+const SMALL: Growth = Growth {
+    trees: 300,
+    tree: Size { depth: 8, leaf: 1 },
+    examples: 2000,
+};
+
+impl Ensemble {
+    /// Learns from examples; the same seed gives the same.
+    pub fn learn(dataset: &Dataset, seed: u64) -> Ensemble {
+        match dataset.examples.len() < MANY {
+            true => Ensemble::Forest(Forest::learn(dataset, SMALL, seed)),
+            false => Ensemble::Trees(Trees::learn(dataset)),
+        }
+    }
+
+    fn check(&self, attributes: &[Attribute]) -> Result<(), String> {
+        match self {
+            Ensemble::Trees(trees) => trees.check(attributes),
+            Ensemble::Forest(forest) => forest.check(attributes.len()),
+        }
+    }
+}
+
+impl Classifier for Ensemble {
+    fn probability(&self, values: &[f64]) -> f64 {
+        match self {
+            Ensemble::Trees(trees) => trees.probability(values),
+            Ensemble::Forest(forest) => forest.probability(values),
+        }
+    }
+}
+
+/// Values of a session at most.
+const VALUES_MAX: usize = 200;
+
+impl SessionModel {
+    /// The attributes of its examples.
+    pub fn attributes(values: &[String]) -> Vec<Attribute> {
+        let attribute = |name: &String| Attribute {
+            name: name.clone(),
+            kind: Kind::Continuous,
+        };
+        values.iter().map(attribute).collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        check_origin(&self.made_from)?;
+        if self.values.len() > VALUES_MAX {
+            return Err("a session has too many values".to_owned());
+        }
+        for tree in [&self.paper, &self.cuts, &self.all] {
+            tree.check(self.values.len())?;
+        }
+        self.best.check(&SessionModel::attributes(&self.values))
+    }
+}
+
+fn check_origin(text: &str) -> Result<(), String> {
+    match text.len() > ORIGIN_MAX || text.chars().any(char::is_control) {
+        true => Err("the text about its origin is not one line".to_owned()),
+        false => Ok(()),
+    }
 }
 
 /// The model with what tells that it is one, and whole.
@@ -82,15 +191,14 @@ impl Model {
     }
 
     fn check(&self) -> Result<(), String> {
-        if self.made_from.len() > ORIGIN_MAX || self.made_from.chars().any(char::is_control) {
-            return Err("the text about its origin is not one line".to_owned());
-        }
+        check_origin(&self.made_from)?;
         if !(1e-6..=1e9).contains(&self.campaign_k) {
             return Err("the k of campaigns is out of range".to_owned());
         }
         let all = attributes();
         self.shape.check(&all)?;
-        self.paper.check(&all[..PAPER_ATTRIBUTES])
+        self.paper.check(&all[..PAPER_ATTRIBUTES])?;
+        self.sessions.as_ref().map_or(Ok(()), SessionModel::check)
     }
 }
 

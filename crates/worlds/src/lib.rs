@@ -33,6 +33,7 @@ mod portal;
 mod shop;
 mod social;
 mod town;
+mod visits;
 mod wide;
 
 pub mod scenes;

@@ -1,9 +1,10 @@
-//! The scenes by name: worlds that models and rules are tested on, never taught.
+//! The scenes by name: worlds that models and rules are tested on, never taught. Visits alone are for learning.
 
 use crate::market;
 use crate::midsize;
 use crate::portal;
 use crate::scene::Scene;
+use crate::visits;
 
 /// The scenes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,15 +17,18 @@ pub enum SceneKind {
     MidsizeCalm,
     /// A reference site with heavy sources from all over the world.
     Portal,
+    /// Visits of people and robots to one small site, to learn sessions from.
+    Visits,
 }
 
 impl SceneKind {
     /// All of them.
-    pub const ALL: [SceneKind; 4] = [
+    pub const ALL: [SceneKind; 5] = [
         SceneKind::Market,
         SceneKind::Midsize,
         SceneKind::MidsizeCalm,
         SceneKind::Portal,
+        SceneKind::Visits,
     ];
 
     /// The name on the command line.
@@ -34,6 +38,7 @@ impl SceneKind {
             SceneKind::Midsize => "midsize",
             SceneKind::MidsizeCalm => "midsize-calm",
             SceneKind::Portal => "portal",
+            SceneKind::Visits => "visits",
         }
     }
 
@@ -50,6 +55,9 @@ impl SceneKind {
             SceneKind::Portal => {
                 "a reference site: 110 heavy sources of people of all countries, 130 heavy crawlers, a light crowd"
             }
+            SceneKind::Visits => {
+                "light visits to a small site, another one for each seed: 300 people and 300 robots of all makes, to learn sessions from"
+            }
         }
     }
 
@@ -58,6 +66,7 @@ impl SceneKind {
         match self {
             SceneKind::Market => market::build(seed),
             SceneKind::Portal => portal::build(seed),
+            SceneKind::Visits => visits::build(seed),
             SceneKind::Midsize => midsize::build_with(seed, midsize::Cast::Everybody),
             SceneKind::MidsizeCalm => midsize::build_with(seed, midsize::Cast::WithoutCampaigns),
         }

@@ -30,6 +30,7 @@ mod real_logs;
 mod schema;
 #[path = "../webdriver/session.rs"]
 mod session;
+mod sessions;
 mod shape;
 #[path = "../skip/skip.rs"]
 mod skip;

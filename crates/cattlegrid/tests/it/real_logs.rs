@@ -227,3 +227,26 @@ fn labelled_agents_of_another_project() {
     // A third of these are apps' network libraries, podcast players and injected code: programs to us.
     assert!(called.len() * 10 <= browsers.len(), "{said}");
 }
+
+/// Five parts, cut anew again and again: robots that drive a browser are told from people by what other sources of the experiment taught.
+#[test]
+fn selenium_robots_are_told_from_people_by_their_sessions() {
+    let Some(folder) = data(1) else { return };
+    let folder = folder.join("m4d_webbot");
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (log, labels) = (path("train.log.gz"), path("train.labels.csv"));
+    let output = crate::run(&[
+        "evaluate",
+        "--sessions",
+        &log,
+        "--labels",
+        &labels,
+        "--quiet",
+    ]);
+    assert!(output.status.success(), "{}", crate::stderr(&output));
+    let page = crate::stdout(&output);
+    let row = page.lines().find(|line| line.starts_with("  all "));
+    let words: Vec<&str> = row.unwrap().split_whitespace().collect();
+    let (accuracy, accused): (f64, u32) = (words[3].parse().unwrap(), words[7].parse().unwrap());
+    assert!(accuracy >= 0.95 && accused == 0, "{page}");
+}

@@ -8,6 +8,7 @@ mod oddities;
 mod record;
 mod recorder;
 mod resource;
+mod session;
 mod target;
 mod trail;
 
@@ -26,10 +27,15 @@ pub use recorder::Gathered;
 pub use recorder::Recorder;
 pub use resource::Content;
 pub use resource::is_page;
+pub use session::PAPER_CUTS;
+pub use session::Session;
+pub use session::VALUE_NAMES;
+pub use session::VALUES;
 pub(crate) use target::path as path_of;
 pub use trail::Viewing;
 
 use oddities::ODD;
+pub(crate) use record::Answer;
 pub(crate) use record::FOLDER_BITS;
 use record::START;
 pub(crate) use record::Took;
@@ -209,7 +215,7 @@ impl Profile {
             (self.first_seen, self.last_seen) = (record.time, record.time);
         }
         self.requests += 1;
-        self.bytes = self.bytes.saturating_add(record.bytes);
+        self.bytes = self.bytes.saturating_add(record.bytes());
         self.first_seen = self.first_seen.min(record.time);
         self.last_seen = self.last_seen.max(record.time);
         let mut viewing = Viewing::default();

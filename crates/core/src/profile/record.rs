@@ -7,8 +7,9 @@ use crate::request::SourceKind;
 #[derive(Debug, Clone, Copy)]
 pub struct Record {
     pub(crate) source: u64,
-    pub(crate) bytes: u64,
-    /// Where the page stands among those of its group: its number, or the first letters of its name.
+    pub(crate) answer: Answer,
+    /// Where the page stands among those of its group: its number, or the first letters of its name. Of a style sheet, a script or the
+    /// site's icon the hash of its target.
     pub(crate) order: u64,
     /// Seconds since 1970.
     pub time: u32,
@@ -21,7 +22,7 @@ pub struct Record {
     pub(crate) from: u16,
     /// Hash of the user agent.
     pub(crate) agent: u32,
-    /// Hash of the session id.
+    /// Hash of the session id; 0 for none.
     pub(crate) session: u32,
     /// Hash of the referrer's host.
     pub(crate) referrer_host: u16,
@@ -97,6 +98,119 @@ pub(crate) mod flag {
     pub(crate) const DRAWN: u32 = 1 << 31;
 }
 
+/// What the site answered, in eight bytes: how many bytes it sent, how it went, and what kind of file it was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Answer(u64);
+
+/// How a request went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Nobody knows, or the connection was handed over.
+    Unknown,
+    /// 2xx.
+    Ok,
+    /// 3xx but 304.
+    Moved,
+    /// 304: the client's copy is still good.
+    Unchanged,
+    /// 4xx.
+    ClientError,
+    /// 5xx.
+    ServerError,
+}
+
+impl Status {
+    const ALL: [Status; 6] = [
+        Status::Unknown,
+        Status::Ok,
+        Status::Moved,
+        Status::Unchanged,
+        Status::ClientError,
+        Status::ServerError,
+    ];
+
+    pub(super) fn of(status: u16) -> Status {
+        match status {
+            304 => Status::Unchanged,
+            200..=299 => Status::Ok,
+            300..=399 => Status::Moved,
+            400..=499 => Status::ClientError,
+            500..=599 => Status::ServerError,
+            _ => Status::Unknown,
+        }
+    }
+}
+
+/// Files that are neither pages nor parts of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum File {
+    /// A page, a part of one, or nothing that its name tells.
+    None,
+    /// Packed files: zip, gz.
+    Archive,
+    /// Sound and film.
+    Media,
+    /// Documents and plain text: pdf, txt.
+    Text,
+    /// Programs: exe, apk.
+    Binary,
+}
+
+impl File {
+    const ALL: [File; 5] = [
+        File::None,
+        File::Archive,
+        File::Media,
+        File::Text,
+        File::Binary,
+    ];
+}
+
+impl Answer {
+    const BYTES_BITS: u32 = 48;
+    const STATUS_AT: u32 = Answer::BYTES_BITS;
+    const FILE_AT: u32 = Answer::STATUS_AT + 3;
+    const HEAD: u64 = 1 << (Answer::FILE_AT + 3);
+
+    /// More than 281 terabytes count as that many.
+    pub(super) fn new(bytes: u64, status: Status, file: File) -> Answer {
+        let bytes = bytes.min((1 << Answer::BYTES_BITS) - 1);
+        Answer(bytes | (status as u64) << Answer::STATUS_AT | (file as u64) << Answer::FILE_AT)
+    }
+
+    /// The answer to a request that asks for the headers alone.
+    pub(super) fn to_head(self) -> Answer {
+        Answer(self.0 | Answer::HEAD)
+    }
+
+    pub(crate) fn bytes(self) -> u64 {
+        self.0 & ((1 << Answer::BYTES_BITS) - 1)
+    }
+
+    /// All but the bytes, to be put together again by [`Answer::join`].
+    pub(crate) fn traits(self) -> u16 {
+        (self.0 >> Answer::BYTES_BITS) as u16
+    }
+
+    pub(crate) fn join(bytes: u32, traits: u16) -> Answer {
+        Answer(u64::from(bytes) | u64::from(traits) << Answer::BYTES_BITS)
+    }
+
+    pub(crate) fn status(self) -> Status {
+        let number = (self.0 >> Answer::STATUS_AT & 7) as usize;
+        Status::ALL.get(number).copied().unwrap_or(Status::Unknown)
+    }
+
+    pub(crate) fn file(self) -> File {
+        let number = (self.0 >> Answer::FILE_AT & 7) as usize;
+        File::ALL.get(number).copied().unwrap_or(File::None)
+    }
+
+    pub(crate) fn is_to_head(self) -> bool {
+        self.0 & Answer::HEAD != 0
+    }
+}
+
 /// How long an answer took, in two bytes: twelve bits, and how far to shift them. Counts [`Took::UNIT_US`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Took(u16);
@@ -125,6 +239,11 @@ impl Record {
         }
     }
 
+    /// Bytes sent.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.answer.bytes()
+    }
+
     /// Takes the record out of the count.
     pub fn kill(&mut self) {
         self.flags |= flag::DEAD;
@@ -150,6 +269,11 @@ impl Record {
     pub fn is_part_of_page(&self) -> bool {
         let both = flag::ASSET | flag::REFERRER_LINK;
         self.flags & both == both
+    }
+
+    /// Which style sheet, script or icon it is.
+    pub(super) fn part(&self) -> u32 {
+        self.order as u32
     }
 
     /// The host that an asset request names as its page's.
@@ -183,7 +307,7 @@ impl Record {
     pub(crate) fn page_for_tests(source: u64, time: u32) -> Record {
         Record {
             source,
-            bytes: 0,
+            answer: Answer::default(),
             order: 0,
             time,
             page: 1,

@@ -6,10 +6,12 @@ use rapidhash::v3::RapidSecrets;
 use rapidhash::v3::rapidhash_v3_micro_inline;
 
 use super::agent_texts::AgentTexts;
+use super::record::Answer;
 use super::record::MADE_UP;
 use super::record::PAGE_MASK;
 use super::record::Record;
 use super::record::START;
+use super::record::Status;
 use super::record::Took;
 use super::record::flag;
 use super::resource::Resource;
@@ -186,7 +188,7 @@ impl Recorder {
         let target = Target::of(request.target);
         let mut record = Record {
             source: source.value,
-            bytes: request.bytes,
+            answer: Answer::default(),
             order: 0,
             time: request.time,
             page: 0,
@@ -216,6 +218,7 @@ impl Recorder {
             Protocol::Later => flag::PROTOCOL_LOGGED,
         };
         let resource = Resource::of(&target);
+        record.answer = answer(request, resource, &target);
         self.look_at_resource(request, resource, &target, &mut record);
         self.look_at_intent(request, resource, target.path, knowledge, &mut record);
         if is_redirect(request.status) && record.has(flag::PAGE | flag::POST) {
@@ -262,6 +265,9 @@ impl Recorder {
             Resource::Icon => record.flags |= flag::DRAWN,
             Resource::Robots => record.flags |= flag::ROBOTS,
             _ => {}
+        }
+        if matches!(resource, Resource::Asset | Resource::Font | Resource::Icon) {
+            record.order = self.hash(target.path);
         }
         if request.status == 304 && record.has(flag::ASSET) {
             record.flags |= flag::DRAWN;
@@ -442,6 +448,16 @@ impl Recorder {
                 record.flags |= flag::AGENT_LOGGED | known.flags;
             }
         }
+    }
+}
+
+/// What the site answered, as sessions ask.
+fn answer(request: &Request<'_>, resource: Resource, target: &Target<'_>) -> Answer {
+    let file = resource.file(target);
+    let answer = Answer::new(request.bytes, Status::of(request.status), file);
+    match request.method {
+        b"HEAD" => answer.to_head(),
+        _ => answer,
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a request's target is: a page a person reads, a part of one, or something else.
 
+use super::record::File;
 use super::target::Target;
 
 /// Kinds of resources.
@@ -37,6 +38,15 @@ impl Resource {
         match is_program_interface(target) {
             true => Resource::Other,
             false => Resource::Page,
+        }
+    }
+
+    /// What kind of file the target names, if it is neither a page nor a part of one.
+    #[inline]
+    pub(super) fn file(self, target: &Target<'_>) -> File {
+        match self {
+            Resource::Other => file(&target.path[target.extension().min(target.path.len())..]),
+            _ => File::None,
         }
     }
 
@@ -89,6 +99,25 @@ fn is_media(extension: &[u8]) -> bool {
     MEDIA
         .iter()
         .any(|known| extension.eq_ignore_ascii_case(known))
+}
+
+/// Kinds of files by extension.
+fn file(extension: &[u8]) -> File {
+    const ARCHIVES: [&[u8]; 8] = [b"zip", b"gz", b"tgz", b"bz2", b"xz", b"7z", b"rar", b"tar"];
+    const TEXTS: [&[u8]; 10] = [
+        b"pdf", b"ps", b"txt", b"doc", b"docx", b"odt", b"rtf", b"csv", b"md", b"epub",
+    ];
+    const BINARIES: [&[u8]; 8] = [
+        b"exe", b"msi", b"dmg", b"apk", b"deb", b"rpm", b"iso", b"bin",
+    ];
+    let is_one = |known: &[&[u8]]| known.iter().any(|one| extension.eq_ignore_ascii_case(one));
+    match extension {
+        _ if is_one(&TEXTS) => File::Text,
+        _ if is_one(&ARCHIVES) => File::Archive,
+        _ if is_one(&BINARIES) => File::Binary,
+        _ if is_media(extension) => File::Media,
+        _ => File::None,
+    }
 }
 
 /// True for a request for a page, as far as that is known before it is answered: what a [`Record`](super::Record) of it will say.

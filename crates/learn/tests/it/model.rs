@@ -35,6 +35,7 @@ fn model() -> Model {
         examples: [30, 30],
         shape: Committee::learn(&dataset, 1),
         paper: Committee::learn(&dataset.first_attributes(PAPER_ATTRIBUTES), 1),
+        sessions: None,
     }
 }
 

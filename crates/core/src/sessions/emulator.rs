@@ -1,0 +1,115 @@
+//! The emulator of the real-time paper (RTD): a log in the order of time, every page request judged by what came before it.
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+use super::Sessions;
+use crate::profile::Record;
+use crate::profile::VALUES;
+use crate::request::Source;
+
+/// Page requests in the active session before which nothing is said, one experiment of the paper each.
+pub const MINIMUMS: [u16; 5] = [5, 10, 15, 20, 50];
+
+/// What became of one source.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Fate {
+    /// Its page requests.
+    pub pages: u32,
+    /// The highest probability of a robot that was stated, for each minimum; 0 where nothing was said.
+    pub highest: [f32; MINIMUMS.len()],
+    /// Which of its page requests was the first at which it was called a robot, for each minimum; 0 for none.
+    pub called_at: [u32; MINIMUMS.len()],
+}
+
+/// How likely a session with these values is a robot's.
+type Judge<'a> = Box<dyn Fn(&[f64; VALUES]) -> f64 + Send + 'a>;
+
+/// An emulation under way.
+pub struct Emulator<'a> {
+    sessions: Sessions,
+    judge: Judge<'a>,
+    /// From which probability on it is called one.
+    threshold: f64,
+    hours: i32,
+    fates: HashMap<Source, Fate, RandomState>,
+}
+
+impl std::fmt::Debug for Emulator<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Emulator of {} sources", self.fates.len())
+    }
+}
+
+impl<'a> Emulator<'a> {
+    /// An emulation with a judge that calls robots from a probability on. `hours` is how far the site's clock is ahead of UTC.
+    pub fn new(
+        sessions: Sessions,
+        judge: impl Fn(&[f64; VALUES]) -> f64 + Send + 'a,
+        threshold: f64,
+        hours: i32,
+    ) -> Emulator<'a> {
+        Emulator {
+            sessions,
+            judge: Box::new(judge),
+            threshold,
+            hours,
+            fates: HashMap::default(),
+        }
+    }
+
+    /// The next request.
+    pub fn observe(&mut self, record: &Record) {
+        let (client, session) = self.sessions.observe(record);
+        if !record.is_page() {
+            return;
+        }
+        let fate = self.fates.entry(client.source).or_default();
+        fate.pages = fate.pages.saturating_add(1);
+        if session.pages < MINIMUMS[0] {
+            return;
+        }
+        let probability = (self.judge)(&session.values(self.hours));
+        let reached = MINIMUMS
+            .iter()
+            .take_while(|minimum| session.pages >= **minimum);
+        for at in 0..reached.count() {
+            fate.highest[at] = fate.highest[at].max(probability as f32);
+            if probability >= self.threshold && fate.called_at[at] == 0 {
+                fate.called_at[at] = fate.pages;
+            }
+        }
+    }
+
+    /// What became of everybody who asked for a page, by source.
+    pub fn finish(self) -> HashMap<Source, Fate, RandomState> {
+        self.fates
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_minimum_speaks_when_it_is_reached_and_nothing_is_taken_back() {
+        // Robots are those whose pages come within two seconds.
+        let judge = |values: &[f64; VALUES]| f64::from(u8::from(values[3] < 2.0));
+        let mut emulator = Emulator::new(Sessions::new(100, 120), judge, 0.5, 0);
+        for number in 0..12 {
+            emulator.observe(&Record::page_for_tests(1, number));
+            emulator.observe(&Record::page_for_tests(2, 30 * number));
+            emulator.observe(&Record::page_for_tests(3, 200 * number));
+        }
+        emulator.observe(&Record::page_for_tests(1, 100));
+        let fates = emulator.finish();
+        let fate = |value: u64| {
+            let mut all = fates.iter().filter(|(source, _)| source.value == value);
+            *all.next().unwrap().1
+        };
+        assert_eq!(fate(1).called_at, [5, 10, 0, 0, 0]);
+        assert_eq!(fate(1).pages, 13);
+        assert_eq!(fate(2).called_at, [0; 5]);
+        assert_eq!(fate(3).highest, [0.0; 5], "sessions of one page each");
+    }
+}
