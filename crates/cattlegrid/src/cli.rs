@@ -344,7 +344,7 @@ pub(crate) struct SimulateArgs {
     /// The world: social (a social network after the PubCrawl paper), social-test (the same with few users), shop,
     /// town (many readers of few pages), fleets (the same with fleets among them), containment (a large site with the
     /// long tail of its sources: 2.4 GB), containment-small (a tenth of that), wide (people and crawlers drawn from wide
-    /// ranges, for training), gateways (people who share addresses, and crawlers hidden among them). Only for tests, never used for
+    /// ranges, for training), visits (light visits of people and robots, for training sessions), gateways (people who share addresses, and crawlers hidden among them). Only for tests, never used for
     /// training: market and portal (heavy sources of people and
     /// crawlers), midsize (many light people and robots), midsize-calm (the same without fleets)
     pub(crate) world: String,
@@ -396,8 +396,9 @@ pub(crate) struct TrainArgs {
     #[arg(long, requires = "out", conflicts_with_all = ["headers", "labels_out", "derive_labels", "show_rules"])]
     pub(crate) campaigns: bool,
     /// Learn only how sessions of robots and of people differ, page request by page request, from labelled logs or simulated worlds
-    /// (world:visits:1-40), and write the model in use with it
-    #[arg(long, requires = "out", conflicts_with_all = ["headers", "campaigns", "labels_out", "derive_labels"])]
+    /// (world:visits:1-40), and write the model in use with it. With --derive-labels, a Bayesian network labels the sessions of a log; --labels-out writes
+    /// them for review, and --labels reads the corrected file
+    #[arg(long, conflicts_with_all = ["headers", "campaigns"])]
     pub(crate) sessions: bool,
     /// Write what --headers learned as a settings file for --config
     #[arg(long, value_name = "FILE", requires = "headers")]

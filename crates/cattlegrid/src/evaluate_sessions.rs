@@ -34,9 +34,10 @@ struct Result {
 }
 
 pub(crate) fn run(arguments: &EvaluateArgs) -> anyhow::Result<ExitCode> {
-    let moments = collect(&arguments.log, arguments.truth.labels.as_deref(), SILENCE)?;
-    let whole: Vec<&Moment> = moments.iter().filter(|moment| moment.is_end).collect();
-    let robots = whole.iter().filter(|moment| moment.is_robot);
+    let moments = collect(&arguments.log, arguments.truth.of_sessions(), SILENCE)?;
+    let is_known = |moment: &&Moment| moment.is_end && moment.is_robot.is_some();
+    let whole: Vec<&Moment> = moments.iter().filter(is_known).collect();
+    let robots = whole.iter().filter(|moment| moment.is_robot == Some(true));
     let kinds: BTreeSet<&str> = robots.map(|moment| moment.kind.as_str()).collect();
     let parts = arguments.folds.unwrap_or(PARTS);
     let mut page = String::new();
@@ -52,7 +53,7 @@ pub(crate) fn run(arguments: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     )?;
     evaluate("all", &whole, parts, &mut page)?;
     for kind in kinds.iter().filter(|_| kinds.len() > 1) {
-        let is_of = |moment: &&&Moment| !moment.is_robot || moment.kind == *kind;
+        let is_of = |moment: &&&Moment| moment.is_robot == Some(false) || moment.kind == *kind;
         let of_kind: Vec<&Moment> = whole.iter().filter(is_of).copied().collect();
         evaluate(kind, &of_kind, parts, &mut page)?;
     }
@@ -70,7 +71,10 @@ fn evaluate(
     parts: usize,
     page: &mut String,
 ) -> anyhow::Result<()> {
-    let robots = moments.iter().filter(|moment| moment.is_robot).count();
+    let robots = moments
+        .iter()
+        .filter(|moment| moment.is_robot == Some(true))
+        .count();
     let people = moments.len() - robots;
     if robots.min(people) < 2 * parts {
         bail!(

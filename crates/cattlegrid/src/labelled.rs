@@ -388,7 +388,7 @@ pub(crate) fn read_labels(path: &Path) -> anyhow::Result<BTreeMap<String, Truthf
 }
 
 /// The label that facts beside the traffic's shape give a source: its name, its address, how its browser loads pages.
-fn derive(source: &SourceReport) -> Option<&'static str> {
+pub(crate) fn derive(source: &SourceReport) -> Option<&'static str> {
     let by_name = source
         .decided_by
         .is_some_and(|rule| ["declared_robot", "claimed_operator"].contains(&rule));

@@ -20,6 +20,7 @@ use crate::cli::ReplayArgs;
 use crate::model;
 use crate::session_examples::CAPACITY;
 use crate::session_examples::Known;
+use crate::session_examples::Labels;
 use crate::session_examples::Set;
 use crate::session_examples::sets;
 
@@ -64,12 +65,12 @@ fn replay(set: &Set<'_>, model: &SessionModel, arguments: &ReplayArgs) -> anyhow
         Judge::Tree => model.all.probability(values),
         Judge::Best => model.best.probability(values),
     };
+    let labels = arguments.labels.as_deref();
+    let labels = labels.map_or(Labels::Worlds, Labels::File);
     let sessions = Sessions::new(CAPACITY, arguments.silence);
     let mut emulator = Emulator::new(sessions, judge, arguments.threshold, 0);
     let truth = set
-        .replay(arguments.labels.as_deref(), |record| {
-            emulator.observe(record)
-        })
+        .replay(labels, |record| emulator.observe(record))
         .with_context(|| set.name())?;
     let fates = emulator.finish();
     let row = |(source, known): (_, &Known)| {
@@ -79,7 +80,7 @@ fn replay(set: &Set<'_>, model: &SessionModel, arguments: &ReplayArgs) -> anyhow
             fate,
         })
     };
-    let judged = truth.iter().filter(|(_, known)| known.is_judged());
+    let judged = truth.sources.iter().filter(|(_, known)| known.is_judged());
     Ok(judged.filter_map(row).collect())
 }
 

@@ -11,8 +11,10 @@ use cattlegrid_core::Settings;
 use cattlegrid_core::format::Format;
 use cattlegrid_core::profile::Record;
 use cattlegrid_core::profile::Recorder;
+use cattlegrid_core::profile::Session;
 use cattlegrid_core::profile::VALUES;
 use cattlegrid_core::request::Source;
+use cattlegrid_core::sessions::Client;
 use cattlegrid_core::sessions::Sessions;
 use cattlegrid_worlds::scene::Fields;
 use cattlegrid_worlds::scene::Scene;
@@ -21,6 +23,7 @@ use rayon::prelude::*;
 
 use crate::cli::LogArgs;
 use crate::feed::Feed;
+use crate::labelled::derive;
 use crate::labelled::read_labels;
 use crate::lists;
 use crate::logs;
@@ -44,8 +47,33 @@ impl Known {
     }
 }
 
-/// Sources whose truth is known.
-pub(crate) type Truth = BTreeMap<Source, Known>;
+/// Sources whose truth is known, and sessions by their first second where these have a truth of their own.
+#[derive(Debug, Default)]
+pub(crate) struct Truth {
+    pub(crate) sources: BTreeMap<Source, Known>,
+    sessions: BTreeMap<(Source, u32), Known>,
+    /// Names of sources of which nothing else is known.
+    names: BTreeMap<Source, String>,
+}
+
+impl Truth {
+    /// What is known of a session.
+    fn of(&self, source: Source, first: u32) -> Option<&Known> {
+        let own = self.sessions.get(&(source, first));
+        own.or_else(|| self.sources.get(&source))
+    }
+}
+
+/// Where truth comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Labels<'a> {
+    /// A file of sources, or of sessions with their start.
+    File(&'a Path),
+    /// From names and page loads, for sources where these tell.
+    Derived,
+    /// Worlds bring their own.
+    Worlds,
+}
 
 /// One log or world.
 pub(crate) enum Set<'a> {
@@ -97,43 +125,119 @@ impl Set<'_> {
         }
     }
 
-    /// Gives every request to `each` in the order of time. What the sources are comes from the file of labels, or from the world.
+    /// Gives every request to `each` in the order of time, and says what the sources are.
     pub(crate) fn replay(
         &self,
-        labels: Option<&Path>,
+        labels: Labels<'_>,
         each: impl FnMut(&Record) + Send,
     ) -> anyhow::Result<Truth> {
         match (self, labels) {
-            (Set::Log(log), Some(labels)) => {
-                let truth = truth_of_log(log, labels)?;
+            (Set::Log(_), Labels::Worlds) => bail!(
+                "whether the sources of a log are people or robots must be known: give --labels FILE (columns source and label)"
+            ),
+            (Set::Log(log), Labels::File(path)) => {
+                let truth = truth_of_file(log, path)?;
                 logs::replay(log, each)?;
                 Ok(truth)
             }
-            (Set::Log(_), None) => bail!(
-                "whether the sources of a log are people or robots must be known: give --labels FILE (columns source and label)"
-            ),
-            (Set::World(..), Some(_)) => bail!("--labels is for logs; worlds bring their own"),
-            (Set::World(kind, seed), None) => {
+            (Set::Log(log), Labels::Derived) => {
+                let truth = derived_truth(log)?;
+                logs::replay(log, each)?;
+                Ok(truth)
+            }
+            (Set::World(kind, seed), Labels::Worlds) => {
                 let mut scene = kind.build(*seed);
                 replay_scene(&mut scene, each)?;
                 Ok(truth_of_scene(&scene))
             }
+            (Set::World(..), _) => bail!("labels are for logs; worlds bring their own"),
         }
     }
 }
 
-fn truth_of_log(log: &LogArgs, labels: &Path) -> anyhow::Result<Truth> {
+/// Names of sources as the analysis of a log has them.
+fn recorder(log: &LogArgs) -> anyhow::Result<Recorder> {
     let settings = logs::settings(log)?;
-    let recorder = Recorder::new(settings.hash_key, &[]).map_err(anyhow::Error::msg)?;
-    let row = |(name, truth): (String, crate::labelled::Truthful)| {
+    Recorder::new(settings.hash_key, &[]).map_err(anyhow::Error::msg)
+}
+
+fn truth_of_file(log: &LogArgs, path: &Path) -> anyhow::Result<Truth> {
+    let recorder = recorder(log)?;
+    let mut truth = Truth::default();
+    for (name, labels) in read_labels(path)? {
+        let source = recorder.source(&name);
         let known = Known {
-            name: name.clone(),
-            label: truth.label,
-            kind: truth.habit,
+            name,
+            label: labels.label,
+            kind: labels.habit,
         };
-        (recorder.source(&name), known)
+        truth.sources.insert(source, known);
+    }
+    for (name, start, label) in read_session_labels(path)? {
+        let source = recorder.source(&name);
+        let known = Known {
+            name,
+            label,
+            kind: String::new(),
+        };
+        truth.sessions.insert((source, start), known);
+    }
+    // A file of sessions says nothing of those that it does not name.
+    if !truth.sessions.is_empty() {
+        truth.sources.clear();
+    }
+    Ok(truth)
+}
+
+/// Source, start and label of each session, where the file has a column 'start'. Labels were checked before.
+fn read_session_labels(path: &Path) -> anyhow::Result<Vec<(String, u32, String)>> {
+    let failed = || format!("the labels {} cannot be read", path.display());
+    let mut reader = csv::Reader::from_path(path).with_context(failed)?;
+    let headers = reader.headers().with_context(failed)?.clone();
+    let column = |name: &str| headers.iter().position(|header| header.trim() == name);
+    let (Some(source), Some(start), Some(label)) =
+        (column("source"), column("start"), column("label"))
+    else {
+        return Ok(Vec::new());
     };
-    Ok(read_labels(labels)?.into_iter().map(row).collect())
+    let mut rows = Vec::new();
+    for (number, record) in (2..).zip(reader.records()) {
+        let record = record.with_context(failed)?;
+        let text = |at: usize| record.get(at).unwrap_or_default().trim().to_owned();
+        let start = text(start).parse().ok().with_context(|| {
+            format!(
+                "{} line {number}: '{}' is not a start in seconds since 1970",
+                path.display(),
+                text(start)
+            )
+        })?;
+        rows.push((text(source), start, text(label)));
+    }
+    Ok(rows)
+}
+
+fn derived_truth(log: &LogArgs) -> anyhow::Result<Truth> {
+    let recorder = recorder(log)?;
+    let settings = Settings {
+        min_requests: 0,
+        ..logs::settings(log)?
+    };
+    let read = logs::read(log, settings)?;
+    let mut truth = Truth::default();
+    for report in &read.report.sources {
+        let source = recorder.source(&report.source);
+        let Some(label) = derive(report) else {
+            truth.names.insert(source, report.source.clone());
+            continue;
+        };
+        let known = Known {
+            name: report.source.clone(),
+            label: label.to_owned(),
+            kind: String::new(),
+        };
+        truth.sources.insert(source, known);
+    }
+    Ok(truth)
 }
 
 fn truth_of_scene(scene: &Scene) -> Truth {
@@ -146,7 +250,10 @@ fn truth_of_scene(scene: &Scene) -> Truth {
         };
         Source::from_address(address.as_bytes()).map(|source| (source, known))
     };
-    scene.parties().iter().filter_map(row).collect()
+    Truth {
+        sources: scene.parties().iter().filter_map(row).collect(),
+        ..Truth::default()
+    }
 }
 
 fn replay_scene(scene: &mut Scene, mut each: impl FnMut(&Record)) -> anyhow::Result<()> {
@@ -164,10 +271,15 @@ fn replay_scene(scene: &mut Scene, mut each: impl FnMut(&Record)) -> anyhow::Res
 /// One session at one moment, with its truth.
 #[derive(Debug, Clone)]
 pub(crate) struct Moment {
-    pub(crate) source: Source,
+    pub(crate) client: Client,
+    /// The first second of the session.
+    pub(crate) first: u32,
     pub(crate) set: usize,
     pub(crate) values: [f64; VALUES],
-    pub(crate) is_robot: bool,
+    /// `None` where nothing is known.
+    pub(crate) is_robot: Option<bool>,
+    /// The source by name, where it is known.
+    pub(crate) name: String,
     /// What kind of people or robot, where that is known.
     pub(crate) kind: String,
     /// At its end, or at one of the page requests before.
@@ -181,10 +293,10 @@ const PAGES_MIN: u16 = 5;
 /// Sessions at once: those of a log of any size.
 pub(crate) const CAPACITY: usize = 1 << 20;
 
-/// All sessions of labelled sources with enough pages, at several moments each.
+/// All sessions with enough pages, at several moments each. Programs that fetch what somebody asked for are left out.
 pub(crate) fn collect(
     log: &LogArgs,
-    labels: Option<&Path>,
+    labels: Labels<'_>,
     silence: u32,
 ) -> anyhow::Result<Vec<Moment>> {
     let sets = sets(log)?;
@@ -198,33 +310,43 @@ pub(crate) fn collect(
 
 fn collect_set(
     set: &Set<'_>,
-    labels: Option<&Path>,
+    labels: Labels<'_>,
     silence: u32,
     number: usize,
 ) -> anyhow::Result<Vec<Moment>> {
     let mut sessions = Sessions::new(CAPACITY, silence).keep_ended();
-    let mut looks: Vec<(Source, [f64; VALUES], bool)> = Vec::new();
+    let mut moments: Vec<Moment> = Vec::new();
+    let moment = |client: Client, session: &Session, is_end: bool| Moment {
+        client,
+        first: session.first,
+        set: number,
+        values: session.values(0),
+        is_robot: None,
+        name: String::new(),
+        kind: String::new(),
+        is_end,
+    };
     let truth = set.replay(labels, |record| {
         let (client, session) = sessions.observe(record);
         if record.is_page() && LOOKS.contains(&session.pages) {
-            looks.push((client.source, session.values(0), false));
+            moments.push(moment(client, session, false));
         }
     })?;
     let ended = sessions.finish();
     let ended = ended
         .iter()
         .filter(|(_, session)| session.pages >= PAGES_MIN);
-    looks.extend(ended.map(|(client, session)| (client.source, session.values(0), true)));
-    let moment = |(source, values, is_end): (Source, [f64; VALUES], bool)| {
-        let known = truth.get(&source).filter(|known| known.is_judged())?;
-        Some(Moment {
-            source,
-            set: number,
-            values,
-            is_robot: known.is_robot(),
-            kind: known.kind.clone(),
-            is_end,
-        })
-    };
-    Ok(looks.into_iter().filter_map(moment).collect())
+    moments.extend(ended.map(|(client, session)| moment(*client, session, true)));
+    moments.retain_mut(|moment| {
+        let Some(known) = truth.of(moment.client.source, moment.first) else {
+            let name = truth.names.get(&moment.client.source);
+            moment.name = name.cloned().unwrap_or_default();
+            return true;
+        };
+        moment.is_robot = Some(known.is_robot());
+        moment.kind.clone_from(&known.kind);
+        moment.name.clone_from(&known.name);
+        known.is_judged()
+    });
+    Ok(moments)
 }

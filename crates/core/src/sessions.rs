@@ -19,7 +19,7 @@ use crate::profile::Session;
 use crate::request::Source;
 
 /// Who a session belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Client {
     /// Where it comes from.
     pub source: Source,

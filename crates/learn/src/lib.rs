@@ -31,6 +31,8 @@ pub mod tree;
 
 pub mod forest;
 
+pub mod network;
+
 pub mod trees;
 
 pub mod novelty;

@@ -250,3 +250,64 @@ fn selenium_robots_are_told_from_people_by_their_sessions() {
     let (accuracy, accused): (f64, u32) = (words[3].parse().unwrap(), words[7].parse().unwrap());
     assert!(accuracy >= 0.95 && accused == 0, "{page}");
 }
+
+/// Sessions of a log that nobody labelled: a network labels them, a person corrects one, and the corrected file is learned from.
+#[test]
+fn sessions_are_labelled_reviewed_and_learned() {
+    let Some(folder) = data(1) else { return };
+    let log = folder.join("almhuette_2020_21/access.log.gz");
+    let place = tempfile::TempDir::new().unwrap();
+    let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    let (log, review, model) = (
+        log.to_str().unwrap(),
+        path("review.csv"),
+        path("model.json"),
+    );
+    let labelled = crate::run(&[
+        "train",
+        "--sessions",
+        log,
+        "--derive-labels",
+        "--labels-out",
+        &review,
+        "--quiet",
+    ]);
+    assert!(labelled.status.success(), "{}", crate::stderr(&labelled));
+    let page = crate::stdout(&labelled);
+    assert!(
+        page.contains("labelled with a probability above 0.8"),
+        "{page}"
+    );
+    let text = std::fs::read_to_string(&review).unwrap();
+    let users = text.matches(",user,").count();
+    let robots = text.matches(",crawler,").count();
+    assert!(users > 50 && robots > 100, "{users} {robots}");
+    std::fs::write(&review, text.replacen(",user,", ",crawler,", 1)).unwrap();
+    let learn = || {
+        crate::run(&[
+            "train",
+            "--sessions",
+            log,
+            "--labels",
+            &review,
+            "--out",
+            &model,
+            "--quiet",
+        ])
+    };
+    let learned = learn();
+    assert!(learned.status.success(), "{}", crate::stderr(&learned));
+    let expected = format!(
+        "learned from {} sessions of robots and {} of people",
+        robots + 1,
+        users - 1
+    );
+    let page = crate::stdout(&learned);
+    assert!(page.contains(&expected), "{expected}: {page}");
+    std::fs::write(&review, "source,start,label\n192.0.2.1,soon,user\n").unwrap();
+    let refused = crate::stderr(&learn());
+    assert!(
+        refused.contains("line 2: 'soon' is not a start"),
+        "{refused}"
+    );
+}
