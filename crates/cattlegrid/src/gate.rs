@@ -32,7 +32,7 @@ pub(crate) fn check(config: &Path) -> anyhow::Result<ExitCode> {
     };
     let mut out = io::stdout().lock();
     if errors.is_empty() {
-        writeln!(out, "{}: sound", config.display())?;
+        writeln!(out, "{}: valid", config.display())?;
         return Ok(ExitCode::SUCCESS);
     }
     for error in &errors {

@@ -573,7 +573,7 @@ fn checked_admin(given: &Spanned<String>, errors: &mut Errors<'_>) -> Option<Soc
             Err(_) => {
                 errors.at(
                     given.span().start,
-                    format!("admin = '{text}' is no ADDRESS:PORT (and 'off' for none)"),
+                    format!("admin = '{text}' is not ADDRESS:PORT (and 'off' for none)"),
                 );
                 None
             }

@@ -37,7 +37,7 @@ fn check_tells_every_error_with_its_line_and_binds_nothing() {
     for expected in [
         "line 3: prefix = 'x'",
         "line 4: 0.0.0.0/0 would trust everybody",
-        "line 7: 'nowhere' is no ADDRESS:PORT",
+        "line 7: 'nowhere' is not ADDRESS:PORT",
         "line 9: [[gate.listen]]: certificate and key belong together",
         "line 14: 'a b' is no host name",
         "line 15: https://site",

@@ -16,7 +16,7 @@ pub const MINIMUMS: [u16; 5] = [5, 10, 15, 20, 50];
 pub struct Fate {
     /// Its page requests.
     pub pages: u32,
-    /// The highest probability of a robot that was stated, for each minimum; 0 where nothing was said.
+    /// The highest probability of a robot that was stated until it was called one, for each minimum; 0 where nothing was said.
     pub highest: [f32; MINIMUMS.len()],
     /// Which of its page requests was the first at which it was called a robot, for each minimum; 0 for none.
     pub called_at: [u32; MINIMUMS.len()],
@@ -66,14 +66,16 @@ impl<'a> Emulator<'a> {
         }
         let fate = self.fates.entry(client.source).or_default();
         fate.pages = fate.pages.saturating_add(1);
-        if session.pages < MINIMUMS[0] {
+        let reached = MINIMUMS
+            .iter()
+            .take_while(|minimum| session.pages >= **minimum)
+            .count();
+        // Who was called a robot stays one: there is nothing left to ask.
+        if fate.called_at[..reached].iter().all(|page| *page > 0) {
             return;
         }
         let probability = (self.judge)(&session.values(self.hours));
-        let reached = MINIMUMS
-            .iter()
-            .take_while(|minimum| session.pages >= **minimum);
-        for at in 0..reached.count() {
+        for at in 0..reached {
             fate.highest[at] = fate.highest[at].max(probability as f32);
             if probability >= self.threshold && fate.called_at[at] == 0 {
                 fate.called_at[at] = fate.pages;

@@ -26,7 +26,7 @@ pub(super) fn listeners(options: &Options, start: usize, errors: &mut Errors<'_>
                 errors.at(
                     given.address.span().start,
                     format!(
-                        "'{}' is no ADDRESS:PORT or unix:/PATH",
+                        "'{}' is not ADDRESS:PORT or unix:/PATH",
                         given.address.get_ref()
                     ),
                 );
