@@ -396,7 +396,7 @@ pub(crate) struct TrainArgs {
     #[arg(long, requires = "out", conflicts_with_all = ["headers", "labels_out", "derive_labels", "show_rules"])]
     pub(crate) campaigns: bool,
     /// Learn only how sessions of robots and of people differ, page request by page request, from labelled logs or simulated worlds
-    /// (world:visits:1-40), and write the model in use with it. With --derive-labels, a Bayesian network labels the sessions of a log; --labels-out writes
+    /// (world:visits:1-48), and write the model in use with it. With --derive-labels, a Bayesian network labels the sessions of a log; --labels-out writes
     /// them for review, and --labels reads the corrected file
     #[arg(long, conflicts_with_all = ["headers", "campaigns"])]
     pub(crate) sessions: bool,

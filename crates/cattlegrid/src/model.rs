@@ -6,8 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
+use anyhow::ensure;
+use cattlegrid_core::profile::VALUE_NAMES;
 use cattlegrid_learn::model::BYTES_MAX;
 use cattlegrid_learn::model::Model;
+use cattlegrid_learn::model::SessionModel;
 
 /// Made by `eval/default-model`.
 const BUILT_IN: &str = include_str!("../../../data/default-model.json");
@@ -19,6 +22,18 @@ pub(crate) fn load(path: Option<&Path>) -> anyhow::Result<Arc<Model>> {
         return Ok(Arc::new(model.context("the model that is built in")?));
     };
     Ok(Arc::new(read(path)?))
+}
+
+/// What a model has learned of sessions, if it looks at the values that this program measures.
+pub(crate) fn sessions(model: &Model) -> anyhow::Result<&SessionModel> {
+    let sessions = model.sessions.as_ref().context(
+        "the model has learned no sessions: train it with 'cattlegrid train --sessions'",
+    )?;
+    ensure!(
+        sessions.values == VALUE_NAMES,
+        "the model looks at other values of sessions than this program measures: train it again with 'cattlegrid train --sessions'"
+    );
+    Ok(sessions)
 }
 
 pub(crate) fn read(path: &Path) -> anyhow::Result<Model> {

@@ -41,9 +41,7 @@ struct Row {
 
 pub(crate) fn run(arguments: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let model = model::load(arguments.log.model.as_deref())?;
-    let judge = model.sessions.as_ref().context(
-        "the model has learned no sessions: make one with 'cattlegrid train --sessions'",
-    )?;
+    let judge = model::sessions(&model)?;
     let sets = sets(&arguments.log)?;
     let rows: anyhow::Result<Vec<Vec<Row>>> = sets
         .par_iter()
@@ -68,7 +66,7 @@ fn replay(set: &Set<'_>, model: &SessionModel, arguments: &ReplayArgs) -> anyhow
     let labels = arguments.labels.as_deref();
     let labels = labels.map_or(Labels::Worlds, Labels::File);
     let sessions = Sessions::new(CAPACITY, arguments.silence);
-    let mut emulator = Emulator::new(sessions, judge, arguments.threshold, 0);
+    let mut emulator = Emulator::new(sessions, judge, arguments.threshold);
     let truth = set
         .replay(labels, |record| emulator.observe(record))
         .with_context(|| set.name())?;

@@ -11,7 +11,6 @@ use cattlegrid_core::Settings;
 use cattlegrid_core::format::Format;
 use cattlegrid_core::profile::Record;
 use cattlegrid_core::profile::Recorder;
-use cattlegrid_core::profile::Session;
 use cattlegrid_core::profile::VALUES;
 use cattlegrid_core::request::Source;
 use cattlegrid_core::sessions::Client;
@@ -316,27 +315,29 @@ fn collect_set(
 ) -> anyhow::Result<Vec<Moment>> {
     let mut sessions = Sessions::new(CAPACITY, silence).keep_ended();
     let mut moments: Vec<Moment> = Vec::new();
-    let moment = |client: Client, session: &Session, is_end: bool| Moment {
+    let moment = |client: Client, first: u32, values: [f64; VALUES], is_end: bool| Moment {
         client,
-        first: session.first,
+        first,
         set: number,
-        values: session.values(0),
+        values,
         is_robot: None,
         name: String::new(),
         kind: String::new(),
         is_end,
     };
     let truth = set.replay(labels, |record| {
-        let (client, session) = sessions.observe(record);
-        if record.is_page() && LOOKS.contains(&session.pages) {
-            moments.push(moment(client, session, false));
+        let ongoing = sessions.observe(record);
+        if record.is_page() && LOOKS.contains(&ongoing.session.pages) {
+            let first = ongoing.session.first;
+            moments.push(moment(ongoing.client, first, ongoing.values(), false));
         }
     })?;
-    let ended = sessions.finish();
-    let ended = ended
-        .iter()
-        .filter(|(_, session)| session.pages >= PAGES_MIN);
-    moments.extend(ended.map(|(client, session)| moment(*client, session, true)));
+    for ended in sessions.finish() {
+        if ended.session.pages >= PAGES_MIN {
+            let first = ended.session.first;
+            moments.push(moment(ended.client, first, ended.values, true));
+        }
+    }
     moments.retain_mut(|moment| {
         let Some(known) = truth.of(moment.client.source, moment.first) else {
             let name = truth.names.get(&moment.client.source);

@@ -14,8 +14,10 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
+use crate::profile::Around;
 use crate::profile::Record;
 use crate::profile::Session;
+use crate::profile::VALUES;
 use crate::request::Source;
 
 /// Who a session belongs to.
@@ -54,8 +56,37 @@ pub struct Sessions {
     /// Where the search for sessions that have ended goes on.
     hand: usize,
     crowded: u64,
-    /// Sessions that have ended, where somebody wants them.
-    ended: Option<Vec<(Client, Session)>>,
+    around: Around,
+    /// Sessions that have ended, with their values, where somebody wants them.
+    ended: Option<Vec<Ended>>,
+}
+
+/// A session that has ended.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// Whose it was.
+    pub client: Client,
+    /// The session.
+    pub session: Session,
+    /// What it measured, as the log was then.
+    pub values: [f64; VALUES],
+}
+
+/// A session while it goes on, after a request.
+#[derive(Debug, Clone, Copy)]
+pub struct Ongoing<'a> {
+    /// Whose it is.
+    pub client: Client,
+    /// The session.
+    pub session: &'a Session,
+    around: &'a Around,
+}
+
+impl Ongoing<'_> {
+    /// What it measures.
+    pub fn values(&self) -> [f64; VALUES] {
+        self.session.values(self.around)
+    }
 }
 
 impl Sessions {
@@ -69,31 +100,26 @@ impl Sessions {
             silence,
             hand: 0,
             crowded: 0,
+            around: Around::default(),
             ended: None,
         }
     }
 
-    /// Keeps sessions that end until [`Sessions::take_ended`] is called.
+    /// Keeps sessions that end, for [`Sessions::finish`].
     pub fn keep_ended(mut self) -> Sessions {
         self.ended = Some(Vec::new());
         self
     }
 
-    /// Sessions that have ended since the last call.
-    pub fn take_ended(&mut self) -> Vec<(Client, Session)> {
-        self.ended.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// All sessions that are left, at the end of a log.
-    pub fn finish(self) -> Vec<(Client, Session)> {
-        let left = self.entries.into_iter();
-        let left = left.map(|entry| (entry.client, entry.session));
-        let left = left.filter(|(_, session)| session.requests > 0);
-        self.ended.into_iter().flatten().chain(left).collect()
+    /// Ends all sessions, at the end of a log, and gives those that have ended if they were kept.
+    pub fn finish(mut self) -> Vec<Ended> {
+        (0..self.entries.len()).for_each(|at| self.end(at));
+        self.ended.unwrap_or_default()
     }
 
     /// Takes in a request, and gives the session it belongs to.
-    pub fn observe(&mut self, record: &Record) -> (Client, &Session) {
+    pub fn observe(&mut self, record: &Record) -> Ongoing<'_> {
+        self.around.observe(record);
         let mut client = Client {
             source: record.source(),
             agent: record.agent,
@@ -108,7 +134,11 @@ impl Sessions {
         }
         let entry = &mut self.entries[at];
         entry.session.observe(record);
-        (entry.client, &entry.session)
+        Ongoing {
+            client: entry.client,
+            session: &entry.session,
+            around: &self.around,
+        }
     }
 
     /// The cookie that a request's session is known by: its own if it came before, else none.
@@ -196,7 +226,11 @@ impl Sessions {
         if let Some(ended) = &mut self.ended
             && session.requests > 0
         {
-            ended.push((*client, session));
+            ended.push(Ended {
+                client: *client,
+                session,
+                values: session.values(&self.around),
+            });
         }
     }
 
@@ -226,8 +260,8 @@ mod tests {
     fn ask(sessions: &mut Sessions, source: u64, time: u32, cookie: u32) -> (Client, u16) {
         let mut record = Record::page_for_tests(source, time);
         record.session = cookie;
-        let (client, session) = sessions.observe(&record);
-        (client, session.pages)
+        let ongoing = sessions.observe(&record);
+        (ongoing.client, ongoing.session.pages)
     }
 
     #[test]

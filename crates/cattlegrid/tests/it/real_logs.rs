@@ -311,3 +311,80 @@ fn sessions_are_labelled_reviewed_and_learned() {
         "{refused}"
     );
 }
+
+/// `2023/01/02 10:00:52` as access logs write it.
+fn clf_time(text: &str) -> Option<String> {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let (date, clock) = text.split_once(' ')?;
+    let mut date = date.split('/');
+    let (year, month, day) = (date.next()?, date.next()?, date.next()?);
+    let month = MONTHS.get(month.parse::<usize>().ok()?.checked_sub(1)?)?;
+    Some(format!("{day}/{month}/{year}:{clock}"))
+}
+
+/// Page views that a script in the page reported: people, who run scripts. No parts are in this log, and most sessions are short.
+#[test]
+fn people_of_a_page_view_counter_are_not_accused_by_their_sessions() {
+    let Some(folder) = data(1) else { return };
+    let place = tempfile::TempDir::new().unwrap();
+    let mut views: Vec<(String, String, String)> = Vec::new();
+    for year in 2021..=2024 {
+        let path = folder.join(format!("knihovna_beacon/counter_{year}.tsv.gz"));
+        let mut text = Vec::new();
+        let mut file = flate2::read::MultiGzDecoder::new(std::fs::File::open(path).unwrap());
+        std::io::Read::read_to_end(&mut file, &mut text).unwrap();
+        for row in String::from_utf8_lossy(&text).lines() {
+            let fields: Vec<&str> = row.split('\t').collect();
+            let [visitor, time, page, referrer, agent, ..] = fields[..] else {
+                continue;
+            };
+            let Some(stamp) = clf_time(time) else {
+                continue;
+            };
+            let [page, referrer, agent] = [page, referrer, agent].map(|text| text.replace('"', ""));
+            let page = page.replace(' ', "%20");
+            let line = format!(
+                "v{visitor} - - [{stamp} +0000] \"GET {page} HTTP/1.1\" 200 1000 \"{referrer}\" \"{agent}\""
+            );
+            views.push((time.to_owned(), visitor.to_owned(), line));
+        }
+    }
+    views.sort();
+    let log: String = views
+        .iter()
+        .map(|(_, _, line)| format!("{line}\n"))
+        .collect();
+    let visitors: std::collections::BTreeSet<&String> =
+        views.iter().map(|(_, visitor, _)| visitor).collect();
+    let labels: String = visitors
+        .iter()
+        .map(|visitor| format!("v{visitor},user\n"))
+        .collect();
+    let log = crate::write(place.path(), "views.log", log.as_bytes());
+    let labels = format!("source,label\n{labels}");
+    let labels = crate::write(place.path(), "labels.csv", labels.as_bytes());
+    let output = crate::run(&[
+        "replay",
+        &log,
+        "--labels",
+        &labels,
+        "--quiet",
+        "--threshold",
+        "0.97",
+    ]);
+    assert!(output.status.success(), "{}", crate::stderr(&output));
+    let page = crate::stdout(&output);
+    let last = page.lines().last().unwrap();
+    let counts: Vec<usize> = last
+        .split_whitespace()
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let [all, judged, accused] = counts[..] else {
+        panic!("{page}");
+    };
+    // Some views are of pages whose address is none.
+    assert!(all * 100 > visitors.len() * 99, "{all}");
+    assert!(judged > 1500 && accused * 1000 <= all, "{last}");
+}

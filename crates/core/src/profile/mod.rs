@@ -27,6 +27,7 @@ pub use recorder::Gathered;
 pub use recorder::Recorder;
 pub use resource::Content;
 pub use resource::is_page;
+pub use session::Around;
 pub use session::PAPER_CUTS;
 pub use session::Session;
 pub use session::VALUE_NAMES;

@@ -78,6 +78,44 @@ pub struct Session {
     bits: u8,
 }
 
+/// What the log shows of everybody, to read one session by.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Around {
+    /// How far the site's clock is ahead of UTC, in hours.
+    pub hours: i32,
+    /// Page requests so far.
+    pages: u64,
+    /// Parts of pages.
+    parts: u64,
+    /// Page requests with a referrer.
+    referrers: u64,
+}
+
+impl Around {
+    /// Takes in one request of anybody.
+    pub fn observe(&mut self, record: &Record) {
+        if record.is_page() {
+            self.pages += 1;
+            let named = flag::REFERRER_LOGGED | flag::REFERRER_EMPTY;
+            self.referrers += u64::from(record.flags & named == flag::REFERRER_LOGGED);
+        } else {
+            self.parts += u64::from(record.has(flag::ASSET));
+        }
+    }
+
+    /// Parts of pages are in the log. They are not where another server has them.
+    fn has_parts(&self) -> bool {
+        self.parts * RARE >= self.pages
+    }
+
+    fn has_referrers(&self) -> bool {
+        self.referrers * RARE >= self.pages
+    }
+}
+
+/// One part or referrer in so many pages, and the log has them.
+const RARE: u64 = 20;
+
 /// Bits of [`Session::bits`].
 mod bit {
     pub(super) const ROBOTS: u8 = 1;
@@ -132,9 +170,11 @@ pub const VALUE_NAMES: [&str; VALUES] = [
     "calls_per_page",
     "call_seconds_deviation",
     "pages",
+    "log_has_parts",
+    "log_has_referrers",
 ];
 /// How many values a session has. The first five are those of the paper's tree.
-pub const VALUES: usize = 34;
+pub const VALUES: usize = 36;
 /// Values of the paper's tree, and where it cuts them.
 pub const PAPER_CUTS: [f64; 5] = [0.1, 0.6, 0.2, 50.0, 10.0];
 
@@ -263,8 +303,8 @@ impl Session {
         self.clicks[..quarters].fill(0);
     }
 
-    /// What it measures, in the order of [`VALUE_NAMES`]. `hours` is how far the site's clock is ahead of UTC.
-    pub fn values(&self, hours: i32) -> [f64; VALUES] {
+    /// What it measures, in the order of [`VALUE_NAMES`].
+    pub fn values(&self, around: &Around) -> [f64; VALUES] {
         let share = |part: u16, of: u16| f64::from(part) / f64::from(of.max(1));
         let of_requests = |part: u16| share(part, self.requests);
         let of_pages = |part: u16| share(part, self.pages);
@@ -273,7 +313,7 @@ impl Session {
         let (log_mean, log_deviation) = moments(self.logarithms, self.logarithm_squares, steps);
         let call_steps = f64::from(self.call_steps.max(1));
         let (_, call_deviation) = moments(self.call_waited, self.call_squares, call_steps);
-        let hour = (self.first as i64 / 3600 + i64::from(hours)).rem_euclid(24) as u32;
+        let hour = (self.first as i64 / 3600 + i64::from(around.hours)).rem_euclid(24) as u32;
         [
             of_requests(self.images),
             of_requests(self.pages),
@@ -309,6 +349,8 @@ impl Session {
             of_pages(self.calls),
             call_deviation,
             f64::from(self.pages),
+            f64::from(u8::from(around.has_parts())),
+            f64::from(u8::from(around.has_referrers())),
         ]
     }
 }
@@ -370,7 +412,7 @@ mod tests {
 
     fn value(session: &Session, name: &str) -> f64 {
         let at = VALUE_NAMES.iter().position(|known| *known == name);
-        session.values(0)[at.unwrap()]
+        session.values(&Around::default())[at.unwrap()]
     }
 
     #[test]
@@ -444,7 +486,16 @@ mod tests {
         assert_eq!(value(&session, "shortest_seconds"), 0.0);
         assert_eq!(value(&session, "longest_seconds"), 65_535.0);
         assert_eq!(value(&session, "robots_txt"), 1.0);
-        assert!(session.values(-12).iter().all(|value| value.is_finite()));
+        let around = Around {
+            hours: -12,
+            ..Around::default()
+        };
+        assert!(
+            session
+                .values(&around)
+                .iter()
+                .all(|value| value.is_finite())
+        );
     }
 
     #[test]

@@ -31,7 +31,6 @@ pub struct Emulator<'a> {
     judge: Judge<'a>,
     /// From which probability on it is called one.
     threshold: f64,
-    hours: i32,
     fates: HashMap<Source, Fate, RandomState>,
 }
 
@@ -42,39 +41,37 @@ impl std::fmt::Debug for Emulator<'_> {
 }
 
 impl<'a> Emulator<'a> {
-    /// An emulation with a judge that calls robots from a probability on. `hours` is how far the site's clock is ahead of UTC.
+    /// An emulation with a judge that calls robots from a probability on.
     pub fn new(
         sessions: Sessions,
         judge: impl Fn(&[f64; VALUES]) -> f64 + Send + 'a,
         threshold: f64,
-        hours: i32,
     ) -> Emulator<'a> {
         Emulator {
             sessions,
             judge: Box::new(judge),
             threshold,
-            hours,
             fates: HashMap::default(),
         }
     }
 
     /// The next request.
     pub fn observe(&mut self, record: &Record) {
-        let (client, session) = self.sessions.observe(record);
+        let ongoing = self.sessions.observe(record);
         if !record.is_page() {
             return;
         }
-        let fate = self.fates.entry(client.source).or_default();
+        let fate = self.fates.entry(ongoing.client.source).or_default();
         fate.pages = fate.pages.saturating_add(1);
         let reached = MINIMUMS
             .iter()
-            .take_while(|minimum| session.pages >= **minimum)
+            .take_while(|minimum| ongoing.session.pages >= **minimum)
             .count();
         // Who was called a robot stays one: there is nothing left to ask.
         if fate.called_at[..reached].iter().all(|page| *page > 0) {
             return;
         }
-        let probability = (self.judge)(&session.values(self.hours));
+        let probability = (self.judge)(&ongoing.values());
         for at in 0..reached {
             fate.highest[at] = fate.highest[at].max(probability as f32);
             if probability >= self.threshold && fate.called_at[at] == 0 {
@@ -97,7 +94,7 @@ mod tests {
     fn each_minimum_speaks_when_it_is_reached_and_nothing_is_taken_back() {
         // Robots are those whose pages come within two seconds.
         let judge = |values: &[f64; VALUES]| f64::from(u8::from(values[3] < 2.0));
-        let mut emulator = Emulator::new(Sessions::new(100, 120), judge, 0.5, 0);
+        let mut emulator = Emulator::new(Sessions::new(100, 120), judge, 0.5);
         for number in 0..12 {
             emulator.observe(&Record::page_for_tests(1, number));
             emulator.observe(&Record::page_for_tests(2, 30 * number));

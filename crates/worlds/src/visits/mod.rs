@@ -48,6 +48,12 @@ pub(crate) fn build(seed: u64) -> Scene {
             kind,
         });
         for mut hit in visit.hits {
+            if !site.logs_parts && Site::is_part(&hit.target) {
+                continue;
+            }
+            if !site.logs_referrers {
+                hit.referrer = "".into();
+            }
             hit.source = source;
             scene.request(hit);
         }

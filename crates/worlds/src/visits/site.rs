@@ -23,6 +23,10 @@ pub(super) struct Site {
     pub(super) call_seconds: f64,
     /// Milliseconds of an answer on average.
     pub(super) answer_ms: f64,
+    /// Parts of pages are in this log. They are not where another server has them.
+    pub(super) logs_parts: bool,
+    /// Referrers are in this log.
+    pub(super) logs_referrers: bool,
     /// Share of links that lead nowhere.
     pub(super) broken: f64,
     /// Share of links that lead to a document.
@@ -72,9 +76,16 @@ impl Site {
                 false => 0.0,
             },
             answer_ms: random.between(3.0, 6.5).exp(),
+            logs_parts: random.chance(0.8),
+            logs_referrers: random.chance(0.85),
             broken: random.between(0.0, 0.04),
             documents: random.between(0.0, 0.05),
         }
+    }
+
+    /// True for what another server may have: all but pages and calls.
+    pub(super) fn is_part(target: &str) -> bool {
+        target.starts_with("/static/") || target.starts_with("/images/")
     }
 
     /// A page of the site, listings seldom.
