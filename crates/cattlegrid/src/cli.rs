@@ -431,6 +431,9 @@ pub(crate) struct ReplayArgs {
     /// Number of misjudged sources to list
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) hardest: usize,
+    /// Write JSON to a file, or to standard output with - (instead of the text)
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<PathBuf>,
 }
 
 /// Who judges sessions.

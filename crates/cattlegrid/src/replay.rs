@@ -14,9 +14,12 @@ use cattlegrid_core::sessions::Sessions;
 use cattlegrid_learn::data::Classifier;
 use cattlegrid_learn::model::SessionModel;
 use rayon::prelude::*;
+use serde_json::json;
 
 use crate::cli::Judge;
 use crate::cli::ReplayArgs;
+use crate::files::is_stdout;
+use crate::files::write_whole;
 use crate::model;
 use crate::session_examples::CAPACITY;
 use crate::session_examples::Known;
@@ -33,6 +36,9 @@ const PAPER: [[f64; 4]; MINIMUMS.len()] = [
     [0.45, 0.00, 1.00, 0.62],
 ];
 
+/// Thresholds of the curve.
+const THRESHOLDS: [f64; 8] = [0.3, 0.5, 0.7, 0.9, 0.95, 0.97, 0.98, 0.99];
+
 /// One source after the replay.
 struct Row {
     known: Known,
@@ -48,8 +54,18 @@ pub(crate) fn run(arguments: &ReplayArgs) -> anyhow::Result<ExitCode> {
         .map(|set| replay(set, judge, arguments))
         .collect();
     let rows: Vec<Row> = rows?.into_iter().flatten().collect();
+    let document = || json(&rows, arguments);
+    match &arguments.json {
+        Some(path) if is_stdout(path) => {
+            writeln!(io::stdout().lock(), "{:#}", document())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(path) => write_whole(path, |file| writeln!(file, "{:#}", document()))?,
+        None => {}
+    }
     let mut page = String::new();
     table_1(&rows, &mut page)?;
+    curve(&rows, &mut page)?;
     kinds(&rows, &mut page)?;
     hardest(&rows, arguments.hardest, &mut page)?;
     io::stdout().lock().write_all(page.as_bytes())?;
@@ -94,20 +110,70 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(rows: &[Row], at: usize) -> Counts {
+    /// Of those whom `called` gives the page of, or none.
+    fn of(rows: &[Row], called: impl Fn(&Fate) -> Option<u32>) -> Counts {
         let mut counts = Counts::default();
         for Row { known, fate } in rows {
-            let is_called = fate.called_at[at] > 0;
+            let page = called(fate);
             if known.is_robot() {
                 counts.robots += 1;
-                counts.caught += u32::from(is_called);
-                counts.leaked += u64::from(fate.called_at[at]);
+                counts.caught += u32::from(page.is_some());
+                counts.leaked += u64::from(page.unwrap_or(0));
             } else {
                 counts.people += 1;
-                counts.accused += u32::from(is_called);
+                counts.accused += u32::from(page.is_some());
             }
         }
         counts
+    }
+
+    /// At one of the minimums.
+    fn at(rows: &[Row], at: usize) -> Counts {
+        Counts::of(rows, |fate| {
+            Some(fate.called_at[at]).filter(|page| *page > 0)
+        })
+    }
+
+    /// At the first minimum, with another threshold.
+    fn from(rows: &[Row], threshold: f64) -> Counts {
+        let is_called = |fate: &Fate| f64::from(fate.highest[0]) >= threshold;
+        Counts::of(rows, |fate| is_called(fate).then_some(fate.pages))
+    }
+
+    fn recall(&self) -> f64 {
+        share(self.caught, self.robots)
+    }
+
+    fn precision(&self) -> f64 {
+        share(self.caught, self.caught + self.accused)
+    }
+
+    fn false_positive(&self) -> f64 {
+        share(self.accused, self.caught + self.accused)
+    }
+
+    fn f1(&self) -> f64 {
+        let (recall, precision) = (self.recall(), self.precision());
+        match recall + precision > 0.0 {
+            true => 2.0 * recall * precision / (recall + precision),
+            false => 0.0,
+        }
+    }
+
+    /// Pages of a robot until it was called one, on average.
+    fn leaked(&self) -> f64 {
+        self.leaked as f64 / f64::from(self.caught.max(1))
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "robots": self.robots,
+            "called": self.caught,
+            "people": self.people,
+            "accused": self.accused,
+            "recall": self.recall(),
+            "precision": self.precision(),
+        })
     }
 }
 
@@ -134,26 +200,19 @@ fn table_1(rows: &[Row], page: &mut String) -> std::fmt::Result {
         "pages leaked"
     )?;
     for (at, minimum) in MINIMUMS.iter().enumerate() {
-        let counts = Counts::of(rows, at);
-        let accused = counts.caught + counts.accused;
-        let recall = share(counts.caught, counts.robots);
-        let precision = share(counts.caught, accused);
-        let f1 = match recall + precision > 0.0 {
-            true => 2.0 * recall * precision / (recall + precision),
-            false => 0.0,
-        };
+        let counts = Counts::at(rows, at);
         let paper = PAPER[at];
         let both = |ours: f64, paper: f64| format!("{ours:.3} ({paper:.2})");
         writeln!(
             page,
             "  {minimum:>7}{:>15}{:>17}{:>15}{:>16}{:>22}{:>20}{:>14.1}",
-            both(recall, paper[0]),
-            both(share(counts.accused, accused), paper[1]),
-            both(precision, paper[2]),
-            both(f1, paper[3]),
+            both(counts.recall(), paper[0]),
+            both(counts.false_positive(), paper[1]),
+            both(counts.precision(), paper[2]),
+            both(counts.f1(), paper[3]),
             format!("{} of {}", counts.caught, counts.robots),
             format!("{} of {}", counts.accused, counts.people),
-            counts.leaked as f64 / f64::from(counts.caught.max(1)),
+            counts.leaked(),
         )?;
     }
     writeln!(
@@ -162,8 +221,30 @@ fn table_1(rows: &[Row], page: &mut String) -> std::fmt::Result {
     )
 }
 
-/// By kind of people and robots, for the first minimum.
-fn kinds(rows: &[Row], page: &mut String) -> std::fmt::Result {
+/// Recall and precision by threshold, for the first minimum.
+fn curve(rows: &[Row], page: &mut String) -> std::fmt::Result {
+    writeln!(page, "By threshold, at a minimum of {}", MINIMUMS[0])?;
+    writeln!(
+        page,
+        "  {:>9}{:>9}{:>11}{:>16}{:>16}",
+        "threshold", "recall", "precision", "robots called", "people accused"
+    )?;
+    for threshold in THRESHOLDS {
+        let counts = Counts::from(rows, threshold);
+        writeln!(
+            page,
+            "  {threshold:>9}{:>9.3}{:>11.3}{:>16}{:>16}",
+            counts.recall(),
+            counts.precision(),
+            counts.caught,
+            counts.accused
+        )?;
+    }
+    Ok(())
+}
+
+/// Sources, judged and called, of each kind of people and robots, for the first minimum.
+fn by_kind(rows: &[Row]) -> BTreeMap<(bool, &str), [u32; 3]> {
     let mut kinds: BTreeMap<(bool, &str), [u32; 3]> = BTreeMap::new();
     for Row { known, fate } in rows {
         let counts = kinds
@@ -173,17 +254,49 @@ fn kinds(rows: &[Row], page: &mut String) -> std::fmt::Result {
         counts[1] += u32::from(fate.highest[0] > 0.0);
         counts[2] += u32::from(fate.called_at[0] > 0);
     }
+    kinds
+}
+
+fn kinds(rows: &[Row], page: &mut String) -> std::fmt::Result {
     writeln!(page, "By kind, at a minimum of {}", MINIMUMS[0])?;
     writeln!(
         page,
         "  {:<8}{:<28}{:>9}{:>9}{:>9}",
         "", "", "sources", "judged", "called"
     )?;
-    for ((is_robot, kind), [all, judged, called]) in kinds {
+    for ((is_robot, kind), [all, judged, called]) in by_kind(rows) {
         let class = if is_robot { "robot" } else { "person" };
         writeln!(page, "  {class:<8}{kind:<28}{all:>9}{judged:>9}{called:>9}")?;
     }
     Ok(())
+}
+
+/// The whole result as a document (docs/schema/replay.json).
+fn json(rows: &[Row], arguments: &ReplayArgs) -> serde_json::Value {
+    let row = |(at, minimum): (usize, &u16)| {
+        let counts = Counts::at(rows, at);
+        let mut row = counts.json();
+        row["minimum"] = json!(minimum);
+        row["false_positive"] = json!(counts.false_positive());
+        row["f1"] = json!(counts.f1());
+        row["pages_leaked"] = json!(counts.leaked());
+        row
+    };
+    let point = |threshold: f64| {
+        let mut point = Counts::from(rows, threshold).json();
+        point["threshold"] = json!(threshold);
+        point
+    };
+    let kind = |((is_robot, kind), [sources, judged, called]): ((bool, &str), [u32; 3])| json!({ "robot": is_robot, "kind": kind, "sources": sources, "judged": judged, "called": called });
+    json!({
+        "schema": "cattlegrid/replay/1",
+        "judge": format!("{:?}", arguments.judge).to_lowercase(),
+        "threshold": arguments.threshold,
+        "silence": arguments.silence,
+        "table_1": MINIMUMS.iter().enumerate().map(row).collect::<Vec<_>>(),
+        "curve": THRESHOLDS.map(point),
+        "kinds": by_kind(rows).into_iter().map(kind).collect::<Vec<_>>(),
+    })
 }
 
 /// People who were called robots, and robots who never were, the surest errors first.

@@ -68,6 +68,21 @@ fn a_log_with_labels_is_replayed_like_its_world() {
     let from_world = run(&["replay", "world:visits:9"]);
     assert!(from_log.status.success(), "{}", stderr(&from_log));
     assert_eq!(stdout(&from_log), stdout(&from_world));
+    let document = run(&["replay", "world:visits:9", "--json", "-"]);
+    let document: serde_json::Value = serde_json::from_str(&stdout(&document)).unwrap();
+    let schema = include_str!("../../../../docs/schema/replay.json");
+    let schema = serde_json::from_str(schema).unwrap();
+    assert_eq!(
+        crate::schema::errors(&schema, &document),
+        Vec::<String>::new()
+    );
+    let [called, robots, accused, people] = first_row(&stdout(&from_world));
+    let row = &document["table_1"][0];
+    let counts = ["called", "robots", "accused", "people"].map(|name| row[name].as_u64());
+    assert_eq!(
+        counts,
+        [called, robots, accused, people].map(|count| Some(u64::from(count)))
+    );
 }
 
 #[test]

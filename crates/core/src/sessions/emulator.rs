@@ -11,12 +11,15 @@ use crate::request::Source;
 /// Page requests in the active session before which nothing is said, one experiment of the paper each.
 pub const MINIMUMS: [u16; 5] = [5, 10, 15, 20, 50];
 
+/// Probability above which no more is asked.
+const SURE: f32 = 0.999;
+
 /// What became of one source.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Fate {
     /// Its page requests.
     pub pages: u32,
-    /// The highest probability of a robot that was stated until it was called one, for each minimum; 0 where nothing was said.
+    /// The highest probability of a robot that was stated, for each minimum; 0 where nothing was said.
     pub highest: [f32; MINIMUMS.len()],
     /// Which of its page requests was the first at which it was called a robot, for each minimum; 0 for none.
     pub called_at: [u32; MINIMUMS.len()],
@@ -67,14 +70,14 @@ impl<'a> Emulator<'a> {
             .iter()
             .take_while(|minimum| ongoing.session.pages >= **minimum)
             .count();
-        // Who was called a robot stays one: there is nothing left to ask.
-        if fate.called_at[..reached].iter().all(|page| *page > 0) {
+        // Who was called a robot stays one, and this is as sure as it gets: there is nothing left to ask.
+        if fate.highest[..reached].iter().all(|known| *known >= SURE) {
             return;
         }
         let probability = (self.judge)(&ongoing.values());
         for at in 0..reached {
             fate.highest[at] = fate.highest[at].max(probability as f32);
-            if probability >= self.threshold && fate.called_at[at] == 0 {
+            if probability >= self.threshold.min(f64::from(SURE)) && fate.called_at[at] == 0 {
                 fate.called_at[at] = fate.pages;
             }
         }
