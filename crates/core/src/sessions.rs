@@ -44,6 +44,9 @@ const COOKIES: usize = 4;
 /// Sessions that are looked at for one to end when there is no room: the longest silent one of them.
 const LOOKS: usize = 16;
 
+/// Seconds that a line may come after a later one: servers log a request when it ends.
+const BACK_MAX: u32 = 60;
+
 /// Sessions by client.
 #[derive(Debug)]
 pub struct Sessions {
@@ -129,7 +132,7 @@ impl Sessions {
             client.cookie = self.cookie(client, record);
         }
         let at = self.find_or_add(client, record.time);
-        if record.time.saturating_sub(self.entries[at].session.last) > self.silence {
+        if self.is_over(at, record.time) {
             self.end(at);
         }
         let entry = &mut self.entries[at];
@@ -209,13 +212,20 @@ impl Sessions {
         for _ in 0..looks.min(many) {
             self.hand = (self.hand + 1) % many;
             let last = self.entries[self.hand].session.last;
-            if time.saturating_sub(last) > self.silence {
+            if self.is_over(self.hand, time) {
                 return Some(self.hand);
             }
             oldest = oldest.min((last, self.hand));
         }
         self.crowded += u64::from(is_full);
         is_full.then_some(oldest.1)
+    }
+
+    /// Whether a session has ended at this time. A clock that was set back ends it, too: what follows would seem to come at once.
+    fn is_over(&self, at: usize, time: u32) -> bool {
+        let last = self.entries[at].session.last;
+        let is_back = last.saturating_sub(time) > BACK_MAX;
+        is_back || time.saturating_sub(last) > self.silence
     }
 
     fn end(&mut self, at: usize) {
@@ -311,6 +321,47 @@ mod tests {
             ask(&mut sessions, source, 200_000, 0);
         }
         assert!(sessions.count() <= 1000 && sessions.crowded() >= 4000);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_makes_nobody_fast() {
+        let mut sessions = Sessions::new(10, 1800);
+        let times = (0..10).map(|number| 10_000 + 30 * number);
+        let again = (0..10).map(|number| 9_000 + 30 * number);
+        let mut seconds = Vec::new();
+        for time in times.chain([9_260, 10_260]).chain(again) {
+            let ongoing = sessions.observe(&Record::page_for_tests(1, time));
+            seconds.push((ongoing.session.pages, ongoing.values()[3]));
+        }
+        assert_eq!(seconds[9], (10, 30.0));
+        assert_eq!(seconds.last(), Some(&(10, 30.0)), "{seconds:?}");
+    }
+
+    #[test]
+    fn clocks_that_jump_and_floods_of_clients_break_nothing() {
+        let mut sessions = Sessions::new(1000, 1800);
+        let mut random = 1_u64;
+        let mut next = || {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 33) as u32
+        };
+        for number in 0..200_000_u32 {
+            let time = match next() % 8 {
+                0 => next().wrapping_mul(2),
+                1 => 0,
+                2 => u32::MAX,
+                _ => number,
+            };
+            let mut record = Record::page_for_tests(u64::from(next() % 5000), time);
+            record.agent = next() % 3;
+            record.session = next() % 4;
+            record.flags = next() & !3;
+            let ongoing = sessions.observe(&record);
+            assert!(ongoing.values().iter().all(|value| value.is_finite()));
+        }
+        assert!(sessions.count() <= 1000);
     }
 
     #[test]
