@@ -7,6 +7,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use anyhow::ensure;
 use cattlegrid_learn::data::Classifier;
 use cattlegrid_learn::folds::parts;
 use cattlegrid_learn::model::Ensemble;
@@ -34,12 +35,16 @@ struct Result {
 }
 
 pub(crate) fn run(arguments: &EvaluateArgs) -> anyhow::Result<ExitCode> {
-    let moments = collect(&arguments.log, arguments.truth.of_sessions(), SILENCE)?;
+    let moments = collect(&arguments.log, arguments.truth.truth(), SILENCE)?;
     let is_known = |moment: &&Moment| moment.is_end && moment.is_robot.is_some();
     let whole: Vec<&Moment> = moments.iter().filter(is_known).collect();
     let robots = whole.iter().filter(|moment| moment.is_robot == Some(true));
     let kinds: BTreeSet<&str> = robots.map(|moment| moment.kind.as_str()).collect();
     let parts = arguments.folds.unwrap_or(PARTS);
+    ensure!(
+        parts >= 2,
+        "--folds {parts}: it takes two parts, one to train on and one to test on"
+    );
     let mut page = String::new();
     writeln!(
         page,

@@ -188,10 +188,15 @@ pub(crate) fn collect(
 
 /// `world:KIND:SEED` or `world:KIND:FIRST-LAST`.
 pub(crate) fn worlds_of(name: &str) -> anyhow::Result<(world::Kind, RangeInclusive<u64>)> {
+    let (kind, seeds) = kind_and_seeds(name)?;
+    Ok((simulate::kind(kind)?, seeds))
+}
+
+/// The name of a kind of world, and seeds.
+pub(crate) fn kind_and_seeds(name: &str) -> anyhow::Result<(&str, RangeInclusive<u64>)> {
     let asked = || format!("'{name}' should be world:KIND:SEEDS, like world:social:1-10");
     let mut parts = name.splitn(3, ':').skip(1);
     let (kind, seeds) = parts.next().zip(parts.next()).with_context(asked)?;
-    let kind = simulate::kind(kind)?;
     let (first, last) = seeds.split_once('-').unwrap_or((seeds, seeds));
     let first: u64 = first.parse().ok().with_context(asked)?;
     let last: u64 = last.parse().ok().with_context(asked)?;
@@ -332,6 +337,8 @@ pub(crate) struct Truthful {
     pub(crate) habit: String,
     /// The row of the paper's Table 13 whose manners it has.
     pub(crate) evasion: String,
+    /// The first second of the one session that is meant; `None` for all that the source does.
+    pub(crate) start: Option<u32>,
 }
 
 impl Truthful {
@@ -341,12 +348,18 @@ impl Truthful {
             campaign: String::new(),
             habit: String::new(),
             evasion: String::new(),
+            start: None,
         }
     }
 }
 
-/// Reads `source,label[,campaign][,habit|kind][,evasion]`, in any order of columns.
+/// What a file says of each source.
 pub(crate) fn read_labels(path: &Path) -> anyhow::Result<BTreeMap<String, Truthful>> {
+    Ok(read_label_rows(path)?.into_iter().collect())
+}
+
+/// Reads `source,label[,campaign][,habit|kind][,evasion][,start]`, in any order of columns.
+pub(crate) fn read_label_rows(path: &Path) -> anyhow::Result<Vec<(String, Truthful)>> {
     let failed = || format!("the labels {} cannot be read", path.display());
     let mut reader = csv::Reader::from_path(path).with_context(failed)?;
     let headers = reader.headers().with_context(failed)?.clone();
@@ -359,7 +372,8 @@ pub(crate) fn read_labels(path: &Path) -> anyhow::Result<BTreeMap<String, Truthf
     };
     let (campaign, evasion) = (column("campaign"), column("evasion"));
     let habit = column("habit").or_else(|| column("kind"));
-    let mut labels = BTreeMap::new();
+    let start = column("start");
+    let mut labels = Vec::new();
     for (number, record) in (2..).zip(reader.records()) {
         let record = record.with_context(failed)?;
         let text = |at: Option<usize>| {
@@ -373,6 +387,10 @@ pub(crate) fn read_labels(path: &Path) -> anyhow::Result<BTreeMap<String, Truthf
             campaign: text(campaign),
             habit: text(habit),
             evasion: text(evasion),
+            start: match start {
+                Some(_) => Some(second(&text(start), path, number)?),
+                None => None,
+            },
         };
         if !LABELS.contains(&known.label.as_str()) {
             bail!(
@@ -382,9 +400,19 @@ pub(crate) fn read_labels(path: &Path) -> anyhow::Result<BTreeMap<String, Truthf
                 LABELS.join(", ")
             );
         }
-        labels.insert(text(Some(source)), known);
+        labels.push((text(Some(source)), known));
     }
     Ok(labels)
+}
+
+fn second(text: &str, path: &Path, line: usize) -> anyhow::Result<u32> {
+    let failed = || {
+        format!(
+            "{} line {line}: '{text}' is not a start in seconds since 1970",
+            path.display()
+        )
+    };
+    text.parse().ok().with_context(failed)
 }
 
 /// The label that facts beside the traffic's shape give a source: its name, its address, how its browser loads pages.

@@ -193,6 +193,7 @@ fn truth_of(world: &World) -> BTreeMap<String, Truthful> {
             campaign: actor.campaign.clone().unwrap_or_default(),
             habit: actor.habit.to_owned(),
             evasion: evasion.map_or_else(String::new, |row| row.to_string()),
+            start: None,
         };
         (Ipv4Addr::from(actor.address).to_string(), truth)
     };

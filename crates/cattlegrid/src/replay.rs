@@ -6,7 +6,7 @@ use std::io;
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::ensure;
 use cattlegrid_core::sessions::Emulator;
 use cattlegrid_core::sessions::Fate;
 use cattlegrid_core::sessions::MINIMUMS;
@@ -20,10 +20,10 @@ use crate::cli::Judge;
 use crate::cli::ReplayArgs;
 use crate::files::is_stdout;
 use crate::files::write_whole;
+use crate::labelled::Truth;
 use crate::model;
 use crate::session_examples::CAPACITY;
 use crate::session_examples::Known;
-use crate::session_examples::Labels;
 use crate::session_examples::Set;
 use crate::session_examples::sets;
 
@@ -48,6 +48,11 @@ struct Row {
 pub(crate) fn run(arguments: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let model = model::load(arguments.log.model.as_deref())?;
     let judge = model::sessions(&model)?;
+    ensure!(
+        (0.0..=1.0).contains(&arguments.threshold),
+        "--threshold {} is not a probability between 0 and 1",
+        arguments.threshold
+    );
     let sets = sets(&arguments.log)?;
     let rows: anyhow::Result<Vec<Vec<Row>>> = sets
         .par_iter()
@@ -80,12 +85,10 @@ fn replay(set: &Set<'_>, model: &SessionModel, arguments: &ReplayArgs) -> anyhow
         Judge::Best => model.best.probability(values),
     };
     let labels = arguments.labels.as_deref();
-    let labels = labels.map_or(Labels::Worlds, Labels::File);
+    let labels = labels.map_or(Truth::Worlds, Truth::File);
     let sessions = Sessions::new(CAPACITY, arguments.silence);
     let mut emulator = Emulator::new(sessions, judge, arguments.threshold);
-    let truth = set
-        .replay(labels, |record| emulator.observe(record))
-        .with_context(|| set.name())?;
+    let truth = set.replay(labels, |record| emulator.observe(record))?;
     let fates = emulator.finish();
     let row = |(source, known): (_, &Known)| {
         let fate = fates.get(source).copied();

@@ -1,7 +1,6 @@
 //! Requests of labelled sources in the order of time, from logs or from simulated worlds: to learn sessions from, or to replay.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::path::Path;
 
 use anyhow::Context;
@@ -22,8 +21,10 @@ use rayon::prelude::*;
 
 use crate::cli::LogArgs;
 use crate::feed::Feed;
+use crate::labelled::Truth;
 use crate::labelled::derive;
-use crate::labelled::read_labels;
+use crate::labelled::kind_and_seeds;
+use crate::labelled::read_label_rows;
 use crate::lists;
 use crate::logs;
 
@@ -48,30 +49,19 @@ impl Known {
 
 /// Sources whose truth is known, and sessions by their first second where these have a truth of their own.
 #[derive(Debug, Default)]
-pub(crate) struct Truth {
+pub(crate) struct KnownSources {
     pub(crate) sources: BTreeMap<Source, Known>,
     sessions: BTreeMap<(Source, u32), Known>,
     /// Names of sources of which nothing else is known.
     names: BTreeMap<Source, String>,
 }
 
-impl Truth {
+impl KnownSources {
     /// What is known of a session.
     fn of(&self, source: Source, first: u32) -> Option<&Known> {
         let own = self.sessions.get(&(source, first));
         own.or_else(|| self.sources.get(&source))
     }
-}
-
-/// Where truth comes from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Labels<'a> {
-    /// A file of sources, or of sessions with their start.
-    File(&'a Path),
-    /// From names and page loads, for sources where these tell.
-    Derived,
-    /// Worlds bring their own.
-    Worlds,
 }
 
 /// One log or world.
@@ -97,54 +87,38 @@ pub(crate) fn sets(log: &LogArgs) -> anyhow::Result<Vec<Set<'_>>> {
 
 /// `world:KIND:SEED` or `world:KIND:FIRST-LAST`.
 fn worlds_of(name: &str) -> anyhow::Result<Vec<Set<'static>>> {
-    let asked = || {
-        let known = SceneKind::ALL.map(SceneKind::name).join(", ");
-        format!("'{name}' should be world:KIND:SEEDS, like world:visits:1-10, of one of {known}")
-    };
-    let mut parts = name.splitn(3, ':').skip(1);
-    let (kind, seeds) = parts.next().zip(parts.next()).with_context(asked)?;
+    let (kind, seeds) = kind_and_seeds(name)?;
     let mut kinds = SceneKind::ALL.into_iter();
-    let kind = kinds.find(|known| known.name() == kind);
-    let kind = kind.with_context(asked)?;
-    let (first, last) = seeds.split_once('-').unwrap_or((seeds, seeds));
-    let seeds: Option<RangeInclusive<u64>> = first
-        .parse()
-        .ok()
-        .zip(last.parse().ok())
-        .map(|(first, last)| first..=last);
-    let seeds = seeds.with_context(asked)?;
-    Ok(seeds.map(|seed| Set::World(kind, seed)).collect())
+    let found = kinds.find(|known| known.name() == kind);
+    let found = found.with_context(|| {
+        let known = SceneKind::ALL.map(SceneKind::name).join(", ");
+        format!("there are no sessions in a world '{kind}'; there are in {known}")
+    })?;
+    Ok(seeds.map(|seed| Set::World(found, seed)).collect())
 }
 
 impl Set<'_> {
-    pub(crate) fn name(&self) -> String {
-        match self {
-            Set::Log(_) => "log".to_owned(),
-            Set::World(kind, seed) => format!("world:{}:{seed}", kind.name()),
-        }
-    }
-
     /// Gives every request to `each` in the order of time, and says what the sources are.
     pub(crate) fn replay(
         &self,
-        labels: Labels<'_>,
+        labels: Truth<'_>,
         each: impl FnMut(&Record) + Send,
-    ) -> anyhow::Result<Truth> {
+    ) -> anyhow::Result<KnownSources> {
         match (self, labels) {
-            (Set::Log(_), Labels::Worlds) => bail!(
+            (Set::Log(_), Truth::Worlds) => bail!(
                 "whether the sources of a log are people or robots must be known: give --labels FILE (columns source and label)"
             ),
-            (Set::Log(log), Labels::File(path)) => {
+            (Set::Log(log), Truth::File(path)) => {
                 let truth = truth_of_file(log, path)?;
                 logs::replay(log, each)?;
                 Ok(truth)
             }
-            (Set::Log(log), Labels::Derived) => {
+            (Set::Log(log), Truth::Derived) => {
                 let truth = derived_truth(log)?;
                 logs::replay(log, each)?;
                 Ok(truth)
             }
-            (Set::World(kind, seed), Labels::Worlds) => {
+            (Set::World(kind, seed), Truth::Worlds) => {
                 let mut scene = kind.build(*seed);
                 replay_scene(&mut scene, each)?;
                 Ok(truth_of_scene(&scene))
@@ -160,69 +134,32 @@ fn recorder(log: &LogArgs) -> anyhow::Result<Recorder> {
     Recorder::new(settings.hash_key, &[]).map_err(anyhow::Error::msg)
 }
 
-fn truth_of_file(log: &LogArgs, path: &Path) -> anyhow::Result<Truth> {
+fn truth_of_file(log: &LogArgs, path: &Path) -> anyhow::Result<KnownSources> {
     let recorder = recorder(log)?;
-    let mut truth = Truth::default();
-    for (name, labels) in read_labels(path)? {
+    let mut truth = KnownSources::default();
+    for (name, labels) in read_label_rows(path)? {
         let source = recorder.source(&name);
         let known = Known {
             name,
             label: labels.label,
             kind: labels.habit,
         };
-        truth.sources.insert(source, known);
-    }
-    for (name, start, label) in read_session_labels(path)? {
-        let source = recorder.source(&name);
-        let known = Known {
-            name,
-            label,
-            kind: String::new(),
+        match labels.start {
+            Some(start) => truth.sessions.insert((source, start), known),
+            None => truth.sources.insert(source, known),
         };
-        truth.sessions.insert((source, start), known);
-    }
-    // A file of sessions says nothing of those that it does not name.
-    if !truth.sessions.is_empty() {
-        truth.sources.clear();
     }
     Ok(truth)
 }
 
-/// Source, start and label of each session, where the file has a column 'start'. Labels were checked before.
-fn read_session_labels(path: &Path) -> anyhow::Result<Vec<(String, u32, String)>> {
-    let failed = || format!("the labels {} cannot be read", path.display());
-    let mut reader = csv::Reader::from_path(path).with_context(failed)?;
-    let headers = reader.headers().with_context(failed)?.clone();
-    let column = |name: &str| headers.iter().position(|header| header.trim() == name);
-    let (Some(source), Some(start), Some(label)) =
-        (column("source"), column("start"), column("label"))
-    else {
-        return Ok(Vec::new());
-    };
-    let mut rows = Vec::new();
-    for (number, record) in (2..).zip(reader.records()) {
-        let record = record.with_context(failed)?;
-        let text = |at: usize| record.get(at).unwrap_or_default().trim().to_owned();
-        let start = text(start).parse().ok().with_context(|| {
-            format!(
-                "{} line {number}: '{}' is not a start in seconds since 1970",
-                path.display(),
-                text(start)
-            )
-        })?;
-        rows.push((text(source), start, text(label)));
-    }
-    Ok(rows)
-}
-
-fn derived_truth(log: &LogArgs) -> anyhow::Result<Truth> {
+fn derived_truth(log: &LogArgs) -> anyhow::Result<KnownSources> {
     let recorder = recorder(log)?;
     let settings = Settings {
         min_requests: 0,
         ..logs::settings(log)?
     };
     let read = logs::read(log, settings)?;
-    let mut truth = Truth::default();
+    let mut truth = KnownSources::default();
     for report in &read.report.sources {
         let source = recorder.source(&report.source);
         let Some(label) = derive(report) else {
@@ -239,7 +176,7 @@ fn derived_truth(log: &LogArgs) -> anyhow::Result<Truth> {
     Ok(truth)
 }
 
-fn truth_of_scene(scene: &Scene) -> Truth {
+fn truth_of_scene(scene: &Scene) -> KnownSources {
     let row = |party: &cattlegrid_worlds::scene::Party| {
         let address = std::net::Ipv4Addr::from(party.address).to_string();
         let known = Known {
@@ -249,9 +186,9 @@ fn truth_of_scene(scene: &Scene) -> Truth {
         };
         Source::from_address(address.as_bytes()).map(|source| (source, known))
     };
-    Truth {
+    KnownSources {
         sources: scene.parties().iter().filter_map(row).collect(),
-        ..Truth::default()
+        ..KnownSources::default()
     }
 }
 
@@ -295,7 +232,7 @@ pub(crate) const CAPACITY: usize = 1 << 20;
 /// All sessions with enough pages, at several moments each. Programs that fetch what somebody asked for are left out.
 pub(crate) fn collect(
     log: &LogArgs,
-    labels: Labels<'_>,
+    labels: Truth<'_>,
     silence: u32,
 ) -> anyhow::Result<Vec<Moment>> {
     let sets = sets(log)?;
@@ -309,7 +246,7 @@ pub(crate) fn collect(
 
 fn collect_set(
     set: &Set<'_>,
-    labels: Labels<'_>,
+    labels: Truth<'_>,
     silence: u32,
     number: usize,
 ) -> anyhow::Result<Vec<Moment>> {

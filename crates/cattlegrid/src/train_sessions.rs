@@ -25,10 +25,8 @@ use cattlegrid_learn::tree::Size;
 use cattlegrid_learn::tree::Tree;
 
 use crate::cli::TrainArgs;
-use crate::cli::TruthArgs;
 use crate::files::write_whole;
 use crate::model;
-use crate::session_examples::Labels;
 use crate::session_examples::Moment;
 use crate::session_examples::collect;
 
@@ -76,7 +74,7 @@ const PAPER_STATISTICS: [(&str, usize, bool, [&str; 2]); 5] = [
 const SEED: u64 = 1;
 
 pub(crate) fn run(arguments: &TrainArgs) -> anyhow::Result<ExitCode> {
-    let mut moments = collect(&arguments.log, arguments.truth.of_sessions(), SILENCE)?;
+    let mut moments = collect(&arguments.log, arguments.truth.truth(), SILENCE)?;
     let mut page = String::new();
     if arguments.truth.derive_labels {
         label(&mut moments, arguments.labels_out.as_deref(), &mut page)?;
@@ -122,7 +120,7 @@ fn label(
     let people = known.examples.len() - robots;
     if robots.min(people) < SESSIONS_MIN {
         bail!(
-            "only {robots} sessions of robots and {people} of people are known by names and page loads; it takes {SESSIONS_MIN} of each. \
+            "too few sessions are known by names and page loads: {robots} of robots, {people} of people; it takes {SESSIONS_MIN} of each. \
              Give --labels FILE"
         );
     }
@@ -267,17 +265,6 @@ fn show_rules(sessions: &SessionModel, page: &mut String) -> std::fmt::Result {
         }
     }
     Ok(())
-}
-
-impl TruthArgs {
-    /// Where the truth of sessions comes from.
-    pub(crate) fn of_sessions(&self) -> Labels<'_> {
-        match (&self.labels, self.derive_labels) {
-            (Some(path), _) => Labels::File(path),
-            (None, true) => Labels::Derived,
-            (None, false) => Labels::Worlds,
-        }
-    }
 }
 
 /// Learns all judges.

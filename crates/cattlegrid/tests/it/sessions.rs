@@ -93,8 +93,20 @@ fn what_is_missing_is_said() {
         assert!(stderr(&output).contains(message), "{}", stderr(&output));
     };
     check(&["replay", "access.log"], "give --labels FILE");
-    check(&["replay", "world:visit:1"], "of one of market, midsize");
-    check(&["replay", "world:visits:x"], "like world:visits:1-10");
+    check(&["replay", "world:visit:1"], "there are in market, midsize");
+    check(&["replay", "world:visits:x"], "should be world:KIND:SEEDS");
+    check(
+        &["replay", "world:visits:5-1"],
+        "should be world:KIND:SEEDS",
+    );
+    check(
+        &["replay", "world:visits:1", "--threshold", "7"],
+        "is not a probability",
+    );
+    check(
+        &["evaluate", "--sessions", "world:visits:1", "--folds", "1"],
+        "it takes two parts",
+    );
     check(
         &["replay", "world:visits:1", "access.log"],
         "not both at once",

@@ -4,7 +4,7 @@ use crate::request::Source;
 use crate::request::SourceKind;
 
 /// One request, 56 bytes, without any text.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Record {
     pub(crate) source: u64,
     pub(crate) answer: Answer,
@@ -307,19 +307,10 @@ impl Record {
     pub(crate) fn page_for_tests(source: u64, time: u32) -> Record {
         Record {
             source,
-            answer: Answer::default(),
-            order: 0,
             time,
             page: 1,
-            group: 0,
-            from: 0,
-            agent: 0,
-            session: 0,
-            referrer_host: 0,
-            host: 0,
             flags: flag::PAGE,
-            robot: 0,
-            took: Took::default(),
+            ..Record::default()
         }
     }
 

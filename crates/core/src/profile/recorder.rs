@@ -188,19 +188,9 @@ impl Recorder {
         let target = Target::of(request.target);
         let mut record = Record {
             source: source.value,
-            answer: Answer::default(),
-            order: 0,
             time: request.time,
-            page: 0,
-            group: 0,
-            from: 0,
-            agent: 0,
-            session: 0,
-            referrer_host: 0,
-            host: 0,
             flags: source.kind as u32,
-            robot: 0,
-            took: Took::default(),
+            ..Record::default()
         };
         if let Some(us) = request.duration_us {
             record.flags |= flag::TIMED;

@@ -12,7 +12,7 @@ use crate::request::Source;
 pub const MINIMUMS: [u16; 5] = [5, 10, 15, 20, 50];
 
 /// Probability above which no more is asked.
-const SURE: f32 = 0.999;
+const SURE: f64 = 0.999;
 
 /// What became of one source.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -71,13 +71,15 @@ impl<'a> Emulator<'a> {
             .take_while(|minimum| ongoing.session.pages >= **minimum)
             .count();
         // Who was called a robot stays one, and this is as sure as it gets: there is nothing left to ask.
-        if fate.highest[..reached].iter().all(|known| *known >= SURE) {
+        let sure = SURE.max(self.threshold);
+        let is_sure = |known: &f32| f64::from(*known) >= sure;
+        if fate.highest[..reached].iter().all(is_sure) {
             return;
         }
         let probability = (self.judge)(&ongoing.values());
         for at in 0..reached {
             fate.highest[at] = fate.highest[at].max(probability as f32);
-            if probability >= self.threshold.min(f64::from(SURE)) && fate.called_at[at] == 0 {
+            if probability >= self.threshold && fate.called_at[at] == 0 {
                 fate.called_at[at] = fate.pages;
             }
         }
