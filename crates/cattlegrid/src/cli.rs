@@ -39,7 +39,7 @@ pub(crate) enum Command {
     },
     /// Replay old logs through the containment policy: how many people each limit would have bothered, how many crawlers it would have stopped, and which limits to use
     Plan(Box<PlanArgs>),
-    /// Replay a labelled log or world in order of time: how soon each session is recognised as a robot's by what came before, and which people are accused
+    /// Replay a labelled log or world in order of time: how soon robots are detected by their sessions, and how many people are accused
     Replay(Box<ReplayArgs>),
     /// Manage the knowledge base of allow and deny entries: list, change, undo, export, import
     Kb(Box<KbArgs>),
@@ -419,13 +419,13 @@ pub(crate) struct ReplayArgs {
     /// What the sources are: CSV with the columns source and label
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
-    /// Seconds of silence that end a session. The paper has 120
+    /// End a session after this many seconds without requests. The paper uses 120
     #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
     pub(crate) silence: u32,
-    /// Who judges: the paper's tree with its own cuts, the paper's values with learned cuts, one tree of all values, or many trees
+    /// The classifier to use
     #[arg(long, value_enum, default_value_t = Judge::Best)]
     pub(crate) judge: Judge,
-    /// Call a session a robot's from this probability on
+    /// Report a session as a robot's from this probability on
     #[arg(long, value_name = "P", default_value_t = 0.5)]
     pub(crate) threshold: f64,
     /// Number of misjudged sources to list

@@ -27,11 +27,11 @@ pub(crate) fn load(path: Option<&Path>) -> anyhow::Result<Arc<Model>> {
 /// What a model has learned of sessions, if it looks at the values that this program measures.
 pub(crate) fn sessions(model: &Model) -> anyhow::Result<&SessionModel> {
     let sessions = model.sessions.as_ref().context(
-        "the model has learned no sessions: train it with 'cattlegrid train --sessions'",
+        "the model has no session classifiers: train them with 'cattlegrid train --sessions'",
     )?;
     ensure!(
         sessions.values == VALUE_NAMES,
-        "the model looks at other values of sessions than this program measures: train it again with 'cattlegrid train --sessions'"
+        "the model was trained on other session values than this version measures: train it again with 'cattlegrid train --sessions'"
     );
     Ok(sessions)
 }
