@@ -7,6 +7,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::ensure;
+use cattlegrid_core::profile::VALUE_NAMES;
+use cattlegrid_core::profile::VALUES;
 use cattlegrid_core::sessions::Emulator;
 use cattlegrid_core::sessions::Fate;
 use cattlegrid_core::sessions::MINIMUMS;
@@ -72,13 +74,14 @@ pub(crate) fn run(arguments: &ReplayArgs) -> anyhow::Result<ExitCode> {
     table_1(&rows, &mut page)?;
     curve(&rows, &mut page)?;
     kinds(&rows, &mut page)?;
+    separation(&rows, &mut page)?;
     hardest(&rows, arguments.hardest, &mut page)?;
     io::stdout().lock().write_all(page.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn replay(set: &Set<'_>, model: &SessionModel, arguments: &ReplayArgs) -> anyhow::Result<Vec<Row>> {
-    let judge = move |values: &[f64; cattlegrid_core::profile::VALUES]| match arguments.judge {
+    let judge = move |values: &[f64; VALUES]| match arguments.judge {
         Judge::Paper => model.paper.probability(values),
         Judge::Cuts => model.cuts.probability(values),
         Judge::Tree => model.all.probability(values),
@@ -91,7 +94,7 @@ fn replay(set: &Set<'_>, model: &SessionModel, arguments: &ReplayArgs) -> anyhow
     let truth = set.replay(labels, |record| emulator.observe(record))?;
     let fates = emulator.finish();
     let row = |(source, known): (_, &Known)| {
-        let fate = fates.get(source).copied();
+        let fate = fates.get(source).cloned();
         fate.map(|fate| Row {
             known: known.clone(),
             fate,
@@ -114,7 +117,10 @@ struct Counts {
 
 impl Counts {
     /// Of those whom `called` gives the page of, or none.
-    fn of(rows: &[Row], called: impl Fn(&Fate) -> Option<u32>) -> Counts {
+    fn of<'a>(
+        rows: impl IntoIterator<Item = &'a Row>,
+        called: impl Fn(&Fate) -> Option<u32>,
+    ) -> Counts {
         let mut counts = Counts::default();
         for Row { known, fate } in rows {
             let page = called(fate);
@@ -135,6 +141,16 @@ impl Counts {
         Counts::of(rows, |fate| {
             Some(fate.called_at[at]).filter(|page| *page > 0)
         })
+    }
+
+    /// At the very page request that reaches the first minimum, of those who reach it.
+    fn first(rows: &[Row], threshold: f64) -> Counts {
+        let reached: Vec<&Row> = rows.iter().filter(|row| row.fate.first.is_some()).collect();
+        let is_called = |fate: &Fate| {
+            let stated = fate.first.as_ref().map(|first| first.1);
+            stated.is_some_and(|stated| f64::from(stated) >= threshold)
+        };
+        Counts::of(reached, |fate| is_called(fate).then_some(fate.pages))
     }
 
     /// At the first minimum, with another threshold.
@@ -229,18 +245,24 @@ fn curve(rows: &[Row], page: &mut String) -> std::fmt::Result {
     writeln!(page, "By threshold, at a minimum of {}", MINIMUMS[0])?;
     writeln!(
         page,
-        "  {:>9}{:>9}{:>11}{:>16}{:>16}",
-        "threshold", "recall", "precision", "robots called", "people accused"
+        "  {:>9}{:>9}{:>11}{:>16}{:>16}{:>26}",
+        "threshold",
+        "recall",
+        "precision",
+        "robots called",
+        "people accused",
+        "F1 at that very request"
     )?;
     for threshold in THRESHOLDS {
         let counts = Counts::from(rows, threshold);
         writeln!(
             page,
-            "  {threshold:>9}{:>9.3}{:>11.3}{:>16}{:>16}",
+            "  {threshold:>9}{:>9.3}{:>11.3}{:>16}{:>16}{:>26.3}",
             counts.recall(),
             counts.precision(),
             counts.caught,
-            counts.accused
+            counts.accused,
+            Counts::first(rows, threshold).f1()
         )?;
     }
     Ok(())
@@ -274,6 +296,51 @@ fn kinds(rows: &[Row], page: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
+/// How well each value alone separates robots from people at the first minimum, the best first: the area under its curve.
+fn areas(rows: &[Row]) -> Vec<(f64, &'static str)> {
+    let at = |place: usize| {
+        let values = rows.iter().filter_map(|Row { known, fate }| {
+            let (values, _) = fate.first.as_deref()?;
+            Some((values[place], known.is_robot()))
+        });
+        area(values.collect())
+    };
+    let mut areas: Vec<(f64, &str)> = (0..VALUES)
+        .map(|place| (at(place), VALUE_NAMES[place]))
+        .collect();
+    areas.sort_by(|a, b| b.0.total_cmp(&a.0));
+    areas
+}
+
+/// The chance that a robot has the larger value than a person, or the smaller, whichever is more likely; of equals, half.
+fn area(mut values: Vec<(f32, bool)>) -> f64 {
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut people, mut won) = (0.0, 0.0);
+    for equals in values.chunk_by(|a, b| a.0 == b.0) {
+        let robots = equals.iter().filter(|(_, is_robot)| *is_robot).count() as f64;
+        let others = equals.len() as f64 - robots;
+        won += robots * (people + others / 2.0);
+        people += others;
+    }
+    let pairs = people * (values.len() as f64 - people);
+    let area = if pairs > 0.0 { won / pairs } else { 0.5 };
+    area.max(1.0 - area)
+}
+
+fn separation(rows: &[Row], page: &mut String) -> std::fmt::Result {
+    let best: Vec<String> = areas(rows)
+        .iter()
+        .take(3)
+        .map(|(area, name)| format!("{name} {area:.2}"))
+        .collect();
+    writeln!(
+        page,
+        "Single values that separate best at the minimum of {}, by the area under their curve: {}",
+        MINIMUMS[0],
+        best.join(", ")
+    )
+}
+
 /// The whole result as a document (docs/schema/replay.json).
 fn json(rows: &[Row], arguments: &ReplayArgs) -> serde_json::Value {
     let row = |(at, minimum): (usize, &u16)| {
@@ -288,6 +355,7 @@ fn json(rows: &[Row], arguments: &ReplayArgs) -> serde_json::Value {
     let point = |threshold: f64| {
         let mut point = Counts::from(rows, threshold).json();
         point["threshold"] = json!(threshold);
+        point["f1_at_once"] = json!(Counts::first(rows, threshold).f1());
         point
     };
     let kind = |((is_robot, kind), [sources, judged, called]): ((bool, &str), [u32; 3])| json!({ "robot": is_robot, "kind": kind, "sources": sources, "judged": judged, "called": called });
@@ -298,6 +366,7 @@ fn json(rows: &[Row], arguments: &ReplayArgs) -> serde_json::Value {
         "silence": arguments.silence,
         "table_1": MINIMUMS.iter().enumerate().map(row).collect::<Vec<_>>(),
         "curve": THRESHOLDS.map(point),
+        "areas": areas(rows).into_iter().map(|(area, value)| json!({ "value": value, "area": area })).collect::<Vec<_>>(),
         "kinds": by_kind(rows).into_iter().map(kind).collect::<Vec<_>>(),
     })
 }

@@ -244,7 +244,7 @@ fn learn_weights(rows: &[&Judged]) -> Vec<f64> {
 
 /// The sum for a source, with the bound of each family.
 fn sum(row: &Judged, weights: &[f64], bound: f64) -> f64 {
-    let mut families = [0.0_f64; 4];
+    let mut families = [0.0_f64; 5];
     for finding in &row.lesson.findings {
         let (detector, _, weight) = finding;
         let Some(place) = place(detector) else {

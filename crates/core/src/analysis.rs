@@ -11,6 +11,7 @@ mod silence;
 mod sites;
 mod stitch;
 mod stories;
+mod suspects;
 mod trials;
 
 use std::collections::BTreeMap;
@@ -37,6 +38,7 @@ use parse::ParseContext;
 use parse::Parsed;
 use parse::Parser;
 use stitch::Stitcher;
+pub use suspects::Suspect;
 
 /// Tables that sources are spread over: many enough to keep threads busy, few enough to be filled in long runs.
 const TABLES: usize = 64;
@@ -199,7 +201,7 @@ impl Analysis {
             self.clock = self
                 .stitcher
                 .first_time()
-                .map(|first| Clock::new(first, self.settings.window_seconds));
+                .map(|first| self.settings.clock(first));
         }
         let Some(clock) = self.clock else { return };
         self.tables

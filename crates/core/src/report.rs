@@ -434,6 +434,8 @@ pub struct SourceReport {
     pub evidence: Vec<Evidence>,
     /// People and a crawler share this source.
     pub mixed: bool,
+    /// It would be no crawler without what was seen of its visits.
+    pub by_visits: bool,
     /// The campaign it belonged to last: its place in the list.
     pub campaign: Option<usize>,
     /// What tells a crowd from one visitor, in the latest window in which its traffic had a shape.

@@ -44,9 +44,6 @@ const COOKIES: usize = 4;
 /// Sessions that are looked at for one to end when there is no room: the longest silent one of them.
 const LOOKS: usize = 16;
 
-/// Seconds that a line may come after a later one: servers log a request when it ends.
-const BACK_MAX: u32 = 60;
-
 /// Sessions by client.
 #[derive(Debug)]
 pub struct Sessions {
@@ -221,11 +218,8 @@ impl Sessions {
         is_full.then_some(oldest.1)
     }
 
-    /// Whether a session has ended at this time. A clock that was set back ends it, too: what follows would seem to come at once.
     fn is_over(&self, at: usize, time: u32) -> bool {
-        let last = self.entries[at].session.last;
-        let is_back = last.saturating_sub(time) > BACK_MAX;
-        is_back || time.saturating_sub(last) > self.silence
+        self.entries[at].session.is_over(time, self.silence)
     }
 
     fn end(&mut self, at: usize) {

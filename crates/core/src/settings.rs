@@ -18,6 +18,7 @@ use crate::profile::BIN_SECONDS;
 use crate::profile::DEFAULT_LISTINGS;
 use crate::proxies::Proxies;
 use crate::pseudonyms::Pseudonyms;
+use crate::table::Clock;
 use crate::verdict::Weights;
 use crate::verdict::is_graded;
 
@@ -26,6 +27,7 @@ use crate::verdict::is_graded;
 #[serde(default, deny_unknown_fields)]
 struct Options {
     window_days: Option<Spanned<f64>>,
+    visit_minutes: Option<Spanned<f64>>,
     min_requests: Option<u64>,
     time_jump_days: Option<Spanned<f64>>,
     hash_key: Option<u64>,
@@ -69,10 +71,16 @@ impl Default for CampaignSettings {
     }
 }
 
+/// Seconds of silence that end a visit, as the built-in model has learned them. Web analytics uses the same half hour.
+pub const VISIT_SILENCE: u32 = 1800;
+const SILENCE_MIN: u32 = 60;
+
 /// Checked settings.
 pub struct Settings {
     /// Length of a window.
     pub window_seconds: u32,
+    /// Seconds of silence that end a visit.
+    pub visit_silence: u32,
     /// Users with fewer requests are only counted.
     pub min_requests: u64,
     /// A line further than this from both its neighbours is left out.
@@ -187,6 +195,7 @@ impl Settings {
             1.0,
             WINDOW_SECONDS_MAX,
         );
+        let visit_silence = checked_silence(options.visit_minutes, &at, &mut errors);
         let has_own_rules = !options.detectors.is_empty();
         let detectors = build_detectors(options.detectors, &at, &mut errors);
         let listings = checked_listings(options.listings, &mut errors);
@@ -197,6 +206,7 @@ impl Settings {
         }
         Ok(Settings {
             window_seconds,
+            visit_silence,
             min_requests: options.min_requests.unwrap_or(100),
             time_jump_seconds,
             hash_key: options.hash_key.unwrap_or(0x0ca7_71e6),
@@ -219,6 +229,11 @@ impl Settings {
         })
     }
 
+    /// The clock of a log that starts at `first`.
+    pub fn clock(&self, first: u32) -> Clock {
+        Clock::new(first, self.window_seconds, self.visit_silence)
+    }
+
     /// The documented defaults, as a settings file.
     pub fn manual() -> String {
         let list = |names: &[&str]| {
@@ -233,6 +248,8 @@ impl Settings {
             "# Cattlegrid's settings with their defaults. Every line can be left out.\n\n\
              # Length of the windows in which sources are judged, in days. Windows follow each other from the first midnight (UTC).\n\
              window_days = 5.0\n\
+             # Minutes without a request after which the next one begins a new visit.\n\
+             visit_minutes = 30.0\n\
              # Users, and sources without any evidence, are listed from this many requests on; all others are only counted.\n\
              min_requests = 100\n\
              # A line this many days away from both its neighbours is left out as a jump of the clock.\n\
@@ -356,6 +373,25 @@ fn checked_limits(
         errors.push(format!("{}: [policy]: {error}", at(given.span().start)));
     }
     given.into_inner()
+}
+
+/// Seconds of silence that end a visit.
+fn checked_silence(
+    minutes: Option<Spanned<f64>>,
+    at: &dyn Fn(usize) -> String,
+    errors: &mut Vec<String>,
+) -> u32 {
+    let Some(minutes) = minutes else {
+        return VISIT_SILENCE;
+    };
+    let seconds = minutes.as_ref() * 60.0;
+    if !(f64::from(SILENCE_MIN)..=86_400.0).contains(&seconds) {
+        errors.push(format!(
+            "{}: visit_minutes must lie between 1 and 1440",
+            at(minutes.span().start)
+        ));
+    }
+    seconds as u32
 }
 
 fn checked_listings(given: Option<Spanned<Vec<String>>>, errors: &mut Vec<String>) -> Vec<String> {

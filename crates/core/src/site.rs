@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use cattlegrid_learn::series::DAY;
 
+use crate::profile::Around;
 use crate::profile::Distinct;
 use crate::profile::FOLDER_BITS;
 use crate::profile::MADE_UP_CELLS;
@@ -179,6 +180,8 @@ const STYLES: u32 = 5;
 pub struct Site {
     /// Page requests.
     pub pages: u64,
+    /// Requests for style sheets, scripts, fonts and images.
+    parts: u64,
     /// Time of the earliest request.
     pub first_seen: u32,
     /// Time of the latest request.
@@ -257,6 +260,7 @@ impl Default for Site {
     fn default() -> Site {
         Site {
             pages: 0,
+            parts: 0,
             first_seen: u32::MAX,
             last_seen: 0,
             sessions: 0,
@@ -289,6 +293,7 @@ impl Site {
         self.first_seen = self.first_seen.min(record.time);
         self.last_seen = self.last_seen.max(record.time);
         self.pages += u64::from(record.is_page());
+        self.parts += u64::from(record.has(flag::ASSET));
         self.sessions += u64::from(record.has_session());
         self.flags |= record.flags;
         if let Some(host) = record.asset_referrer() {
@@ -339,6 +344,7 @@ impl Site {
     pub fn absorb(&mut self, other: &Site) {
         self.own_cells = OnceLock::new();
         self.pages += other.pages;
+        self.parts += other.parts;
         self.first_seen = self.first_seen.min(other.first_seen);
         self.last_seen = self.last_seen.max(other.last_seen);
         self.sessions += other.sessions;
@@ -372,6 +378,18 @@ impl Site {
             flag::SESSION_LOGGED,
         ]
         .map(|bit| self.flags & bit != 0)
+    }
+
+    /// Adds the pages, parts and referrers of another site, and nothing else.
+    pub fn count_kinds(&mut self, other: &Site) {
+        self.pages += other.pages;
+        self.parts += other.parts;
+        self.page_referrers += other.page_referrers;
+    }
+
+    /// What sessions are read by.
+    pub fn around(&self) -> Around {
+        Around::of(self.pages, self.parts, self.page_referrers)
     }
 
     /// What the site's other sources do.

@@ -2,6 +2,7 @@
 
 mod chunks;
 mod eviction;
+mod visits;
 
 pub use eviction::Weight;
 
@@ -18,11 +19,13 @@ use crate::profile::BIN_SECONDS;
 use crate::profile::Profile;
 use crate::profile::Record;
 use crate::profile::Took;
+use crate::profile::Visit;
 use crate::profile::flag;
 use crate::request::Source;
 use crate::request::SourceKind;
 use crate::site::Site;
 use chunks::Chunks;
+use visits::Ongoing;
 
 /// Where a time falls: which window of the log, which half hour of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,16 +34,19 @@ pub struct Clock {
     pub origin: u32,
     /// Half hours in a window.
     pub bins: u32,
+    /// Seconds of silence that end a visit.
+    pub silence: u32,
 }
 
 impl Clock {
     /// A clock for a log that starts at `first`.
-    pub fn new(first: u32, window_seconds: u32) -> Clock {
+    pub fn new(first: u32, window_seconds: u32, silence: u32) -> Clock {
         let bins = (window_seconds / BIN_SECONDS).max(1);
         let midnight = first - first % 86_400;
         Clock {
             origin: midnight % (bins * BIN_SECONDS),
             bins,
+            silence,
         }
     }
 
@@ -111,6 +117,7 @@ pub struct Table {
     /// Profiles of sources with more than one request. They lie together, so that folding a table stays in few pages of
     /// memory: scattered over the heap they cost a tenth of the time.
     profiles: Chunks<Profile>,
+    visits: Ongoing,
     hasher: RandomState,
     /// Totals of this table's requests by window.
     sites: Vec<(Window, Site)>,
@@ -218,6 +225,7 @@ impl Table {
             index: HashTable::new(),
             slots: Chunks::new(),
             profiles: Chunks::new(),
+            visits: Ongoing::default(),
             hasher,
             sites: Vec::new(),
             site_index: BTreeMap::new(),
@@ -256,6 +264,9 @@ impl Table {
                 }
             }
         }
+        for number in self.visits.take_pageless() {
+            self.profiles.get_mut(number).visits_mut().note_pageless();
+        }
     }
 
     fn take_in(&mut self, record: &Record, ahead: &Ahead, clock: &Clock) {
@@ -271,9 +282,12 @@ impl Table {
             .filter(|at| self.slots.get(*at).is(record.source(), window));
         match near.or_else(|| self.find(ahead.hash, record.source(), window)) {
             Some(at) => {
-                let profile = self.profile_mut(at, clock);
+                let number = self.profile_number(at, clock);
+                let profile = self.profiles.get_mut(number);
                 let viewing = profile.observe(record, stream, bin, clock.bins as usize);
                 self.sites[site].1.observe_view(viewing);
+                self.visits
+                    .observe((number, profile), record, clock.silence);
             }
             None => self.insert(record, ahead, clock),
         }
@@ -312,7 +326,11 @@ impl Table {
             None => {
                 let mut profile = Profile::default();
                 profile.observe(record, place.stream, place.bin, clock.bins as usize);
-                Requests::Many(self.profiles.push(profile))
+                let number = self.profiles.push(profile);
+                let profile = self.profiles.get_mut(number);
+                self.visits
+                    .observe((number, profile), record, clock.silence);
+                Requests::Many(number)
             }
         };
         let slot = Slot {
@@ -361,6 +379,21 @@ impl Table {
         self.last_site = *self.site_index.entry(window).or_insert(self.sites.len());
         if self.last_site == self.sites.len() {
             self.sites.push((window, Site::default()));
+        }
+    }
+
+    /// Notes which long visits go on, for [`Table::take_watched`].
+    pub fn watch(&mut self) {
+        self.visits.watch();
+    }
+
+    /// Goes through the long visits that had requests since the last call. Each may come more than once.
+    pub fn take_watched(&mut self, mut visit: impl FnMut(Source, &Visit)) {
+        for (number, source) in self.visits.take_watched() {
+            let visits = self.profiles.get(number).visits();
+            if let Some(latest) = visits.and_then(|visits| visits.long().last()) {
+                visit(source, latest);
+            }
         }
     }
 
@@ -492,20 +525,22 @@ impl Slot {
 }
 
 impl Table {
-    /// The profile, made from the first request when the second comes.
-    fn profile_mut(&mut self, at: u32, clock: &Clock) -> &mut Profile {
+    /// The number of a slot's profile, which is made from the first request when the second comes.
+    fn profile_number(&mut self, at: u32, clock: &Clock) -> u32 {
         let slot = self.slots.get_mut(at);
-        let number = match &slot.body {
-            Requests::Many(number) => *number,
-            Requests::One(single) => {
-                let mut profile = Profile::default();
-                single.unfold((slot.source, slot.traits), clock, &mut profile);
-                let number = self.profiles.push(profile);
-                slot.body = Requests::Many(number);
-                number
-            }
+        let single = match &slot.body {
+            Requests::Many(number) => return *number,
+            Requests::One(single) => *single,
         };
-        self.profiles.get_mut(number)
+        let mut profile = Profile::default();
+        single.unfold((slot.source, slot.traits), clock, &mut profile);
+        let first = single.record(slot.source, slot.traits);
+        let number = self.profiles.push(profile);
+        slot.body = Requests::Many(number);
+        let profile = self.profiles.get_mut(number);
+        self.visits
+            .observe((number, profile), &first, clock.silence);
+        number
     }
 
     fn view(&self, slot: &Slot, clock: &Clock) -> Cow<'_, Profile> {
@@ -532,7 +567,7 @@ mod tests {
 
     #[test]
     fn windows_tumble_from_the_first_midnight() {
-        let clock = Clock::new(86_400 * 12 + 5, 5 * 86_400);
+        let clock = Clock::new(86_400 * 12 + 5, 5 * 86_400, 1800);
         assert_eq!(clock.place(86_400 * 12), (2, 0));
         assert_eq!(clock.place(86_400 * 12 - 1), (1, 239));
         assert_eq!(clock.place(86_400 * 17 - 1), (2, 239));

@@ -14,6 +14,7 @@ use crate::evidence::Toward;
 use crate::knowledge::Claim;
 use crate::knowledge::Purpose;
 use crate::profile::Profile;
+use bounds::excuse_by_no_rhythm;
 use bounds::explain_by_links;
 use bounds::weigh_cheap_signs;
 use bounds::weigh_copied_rhythm;
@@ -157,6 +158,8 @@ pub struct Verdict {
     pub votes: Votes,
     /// People and a crawler share this source.
     pub mixed: bool,
+    /// It would be no crawler without what was seen of its visits: that is shown, and nobody is denied for it.
+    pub by_visits: bool,
     /// Why it is undecided.
     pub cause: Option<Cause>,
 }
@@ -214,7 +217,7 @@ impl Scope {
 
 /// Rules that say nothing about many sources together: what one of them does is not the others' doing, and what is much for one is
 /// not for all.
-const NOT_FOR_GROUPS: [&str; 9] = [
+const NOT_FOR_GROUPS: [&str; 10] = [
     "agents_of_one_page",
     "clockwork_visits",
     "fetched_robots_txt",
@@ -224,6 +227,7 @@ const NOT_FOR_GROUPS: [&str; 9] = [
     "partial_pages",
     "skipped_page_parts",
     "unbalanced_traffic",
+    "visit_manner",
 ];
 
 /// How many sources are judged as one.
@@ -259,7 +263,7 @@ fn weigh(
         Scope::Window | Scope::Whole => (true, Vec::new()),
     };
     let mut ballots = Ballots::default();
-    let mut families = [0.0_f64; 4];
+    let mut families = [0.0_f64; 5];
     families[Family::Campaign as usize] = evidence.iter().map(|item| item.weight).sum();
     let weights_of = weights.detectors.iter().zip(weights.grades);
     for ((spec, detector), (weight, grade)) in SPECS.iter().zip(detectors).zip(weights_of) {
@@ -292,15 +296,10 @@ fn weigh(
     explain_by_links(&mut evidence, &mut families);
     weigh_cheap_signs(profile, &mut evidence, &mut families);
     weigh_copied_rhythm(&mut evidence, &mut families);
-    if !by_rhythm && families[Family::Shape as usize] < 0.0 {
-        families[Family::Shape as usize] = 0.0;
-        let shape = evidence.iter_mut();
-        let shape = shape.filter(|item| item.detector == "traffic_shape");
-        shape.for_each(|item| item.weight = 0.0);
+    if !by_rhythm {
+        excuse_by_no_rhythm(&mut evidence, &mut families);
     }
     evidence.sort_by(|a, b| b.weight.abs().total_cmp(&a.weight.abs()));
-    let by_family =
-        |family: Family| families[family as usize].clamp(-weights.family_max, weights.family_max);
     let verdict = Verdict {
         class: Class::Undecided,
         kind: None,
@@ -308,21 +307,30 @@ fn weigh(
         decided_by: None,
         votes: ballots.votes(),
         mixed: profile.is_mixed(),
+        by_visits: false,
         cause: None,
         evidence,
     };
-    let families = [Family::Headers, Family::Shape, Family::Campaign]
-        .map(|family| (family, by_family(family)));
     let mut verdict = by_name(profile, context, weights, verdict).unwrap_or_else(|verdict| {
-        let [headers, shape, campaign] = families;
-        let name = (Family::Identity, weak_name(&verdict.evidence));
-        by_sum(profile, [headers, shape, campaign, name], weights, verdict)
+        families[Family::Identity as usize] = weak_name(&verdict.evidence);
+        let max = weights.family_max;
+        let sum = |family: Family| (family, families[family as usize].clamp(-max, max));
+        by_sum(profile, FAMILIES.map(sum), weights, verdict)
     });
     if verdict.class == Class::Undecided {
         verdict.cause = Some(cause(&verdict.evidence, &ballots));
     }
     verdict
 }
+
+/// Families whose sum decides. Of equally strong ones the first is named.
+const FAMILIES: [Family; 5] = [
+    Family::Headers,
+    Family::Shape,
+    Family::Campaign,
+    Family::Visits,
+    Family::Identity,
+];
 
 /// What a name weighs that does not decide by itself.
 fn weak_name(evidence: &[Evidence]) -> f64 {
@@ -359,7 +367,7 @@ fn by_name(
 /// Otherwise the families' sum decides, if it is far enough from nothing.
 fn by_sum(
     profile: &Profile,
-    families: [(Family, f64); 4],
+    families: [(Family, f64); FAMILIES.len()],
     weights: &Weights,
     mut verdict: Verdict,
 ) -> Verdict {
@@ -383,6 +391,10 @@ fn by_sum(
     }
     verdict.decided_by = Some(strongest.0.name());
     if is_crawler {
+        let visits = families
+            .iter()
+            .find(|(family, _)| *family == Family::Visits);
+        verdict.by_visits = visits.is_some_and(|(_, visits)| sum - visits < weights.crawler_from);
         let is_browser = profile.browsers > profile.agents_logged / 2;
         verdict.kind = Some(if is_browser {
             Kind::Masquerading

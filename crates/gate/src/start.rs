@@ -174,6 +174,7 @@ fn make(loaded: Loaded, state: &Path) -> Result<Gate, String> {
         challenger,
         metrics: Metrics::default(),
         connections: AtomicUsize::new(0),
+        suspects: ArcSwap::default(),
         has_crossed: AtomicBool::new(false),
         saved_ms,
         is_ending: AtomicBool::new(false),

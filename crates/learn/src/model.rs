@@ -84,6 +84,14 @@ const SMALL: Growth = Growth {
 };
 
 impl Ensemble {
+    /// The probability, or a small one where it is soon clear that it is small.
+    pub fn probability_unless_small(&self, values: &[f64]) -> f64 {
+        match self {
+            Ensemble::Trees(trees) => trees.probability_unless_small(values),
+            Ensemble::Forest(forest) => forest.probability(values),
+        }
+    }
+
     /// Learns from examples; the same seed gives the same.
     pub fn learn(dataset: &Dataset, seed: u64) -> Ensemble {
         match dataset.examples.len() < MANY {

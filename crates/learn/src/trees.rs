@@ -25,6 +25,10 @@ const SIZE: Size = Size {
     trees: 300,
     depth: 3,
 };
+/// Trees after which their sum is looked at.
+const LOOK: usize = 100;
+/// Log-odds from which it is small: one to two and a half.
+const ODDS_SMALL: f64 = -1.0;
 /// How much of a step each tree takes.
 const RATE: f64 = 0.1;
 /// Firmness of a leaf, in units of its examples' curvature: few examples move it little.
@@ -36,8 +40,65 @@ const STEP_MAX: f64 = 100.0;
 
 /// Trees whose answers add up to log-odds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Trees(Vec<Tree>);
+#[serde(from = "Vec<Tree>", into = "Vec<Tree>")]
+pub struct Trees {
+    trees: Vec<Tree>,
+    /// The same as they are walked through, where all of them have the usual depth.
+    flat: Vec<Flat>,
+}
+
+impl From<Vec<Tree>> for Trees {
+    fn from(trees: Vec<Tree>) -> Trees {
+        let flat: Option<Vec<Flat>> = trees.iter().map(Flat::of).collect();
+        Trees {
+            flat: flat.unwrap_or_default(),
+            trees,
+        }
+    }
+}
+
+impl From<Trees> for Vec<Tree> {
+    fn from(trees: Trees) -> Vec<Tree> {
+        trees.trees
+    }
+}
+
+/// A tree of three questions one after the other, without anything that has to be followed or checked on the way: every judgement walks
+/// through hundreds of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Flat {
+    attributes: [u16; 7],
+    cuts: [f64; 7],
+    steps: [f64; 8],
+}
+
+/// Values that a flat tree can ask for: a power of two, so that a place needs no check.
+const FLAT_VALUES: usize = 64;
+
+impl Flat {
+    fn of(tree: &Tree) -> Option<Flat> {
+        let splits: &[Option<Split>; 7] = tree.splits.as_slice().try_into().ok()?;
+        let attribute = |split: &Option<Split>| split.map_or(0, |split| split.0);
+        if splits.iter().any(|split| attribute(split) >= FLAT_VALUES) {
+            return None;
+        }
+        Some(Flat {
+            attributes: splits.each_ref().map(|split| attribute(split) as u16),
+            // Where there is no question, all go to the left.
+            cuts: splits.map(|split| split.map_or(f64::INFINITY, |split| split.1)),
+            steps: tree.steps.as_slice().try_into().ok()?,
+        })
+    }
+
+    fn step(&self, values: &[f64; FLAT_VALUES]) -> f64 {
+        let mut at = 0;
+        for _ in 0..3 {
+            let value = values[usize::from(self.attributes[at]) % FLAT_VALUES];
+            at = 2 * at + 1 + usize::from(value > self.cuts[at]);
+        }
+        self.steps[at - self.cuts.len()]
+    }
+}
 
 /// Questions, one after the other, and answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,22 +123,44 @@ impl Split {
 
 impl Tree {
     fn step(&self, values: &[f64]) -> f64 {
-        let (mut first, mut at) = (0, 0);
-        while let Some(split) = self.splits.get(first + at) {
-            first = 2 * first + 1;
-            at = 2 * at + split.map_or(0, |split| split.side(values));
+        let mut at = 0;
+        while let Some(split) = self.splits.get(at) {
+            at = 2 * at + 1 + split.map_or(0, |split| split.side(values));
         }
-        self.steps.get(at).copied().unwrap_or(0.0)
+        let answer = at - self.splits.len();
+        self.steps.get(answer).copied().unwrap_or(0.0)
     }
 }
 
 impl Classifier for Trees {
     fn probability(&self, values: &[f64]) -> f64 {
-        logistic(self.0.iter().map(|tree| tree.step(values)).sum())
+        self.walk(values, f64::NEG_INFINITY)
     }
 }
 
 impl Trees {
+    /// The probability, or a small one where the first trees leave no doubt that it is small: the others only mend what these say.
+    pub fn probability_unless_small(&self, values: &[f64]) -> f64 {
+        self.walk(values, ODDS_SMALL)
+    }
+
+    /// Adds up the answers until their sum, looked at now and then, is below this one.
+    fn walk(&self, values: &[f64], enough: f64) -> f64 {
+        if self.flat.is_empty() || values.len() > FLAT_VALUES {
+            return logistic(self.trees.iter().map(|tree| tree.step(values)).sum());
+        }
+        let mut padded = [0.0; FLAT_VALUES];
+        padded[..values.len()].copy_from_slice(values);
+        let mut odds = 0.0;
+        for trees in self.flat.chunks(LOOK) {
+            odds += trees.iter().map(|tree| tree.step(&padded)).sum::<f64>();
+            if odds < enough {
+                break;
+            }
+        }
+        logistic(odds)
+    }
+
     /// Learns from examples; both classes weigh alike.
     pub fn learn(dataset: &Dataset) -> Trees {
         Trees::grow(dataset, SIZE)
@@ -93,15 +176,15 @@ impl Trees {
             learner.walk(&tree);
             trees.push(tree);
         }
-        Trees(trees)
+        Trees::from(trees)
     }
 
     /// Whether this can have been learned. A file may hold anything.
     pub fn check(&self, attributes: &[Attribute]) -> Result<(), String> {
-        if self.0.len() > SIZE.trees {
+        if self.trees.len() > SIZE.trees {
             return Err(format!("there are more than {}", SIZE.trees));
         }
-        for tree in &self.0 {
+        for tree in &self.trees {
             let answers = tree.steps.len();
             let is_whole = answers.is_power_of_two() && answers <= 1 << SIZE.depth;
             if !is_whole || tree.splits.len() + 1 != answers {

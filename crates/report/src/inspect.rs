@@ -82,6 +82,12 @@ fn verdict(source: &SourceReport, page: &mut String) -> std::fmt::Result {
     if source.mixed {
         writeln!(page, "  people and a robot share this source")?;
     }
+    if source.by_visits {
+        writeln!(
+            page,
+            "  without what it did in its visits it would be no crawler: it meets challenges, and is never denied for this alone"
+        )?;
+    }
     writeln!(
         page,
         "\nEvidence, strongest first (decibans: +10 makes a crawler ten times likelier, -10 a person)"

@@ -267,6 +267,7 @@ struct SourceJson<'a> {
     evidence: Vec<EvidenceJson<'a>>,
     campaign: Option<usize>,
     mixed: bool,
+    by_visits: bool,
     windows: Vec<WindowJson<'a>>,
 }
 
@@ -522,6 +523,7 @@ impl<'a> SourceJson<'a> {
             evidence: source.evidence.iter().map(EvidenceJson::of).collect(),
             campaign: source.campaign,
             mixed: source.mixed,
+            by_visits: source.by_visits,
             windows: source.windows.iter().map(WindowJson::of).collect(),
         }
     }

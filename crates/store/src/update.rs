@@ -67,6 +67,8 @@ pub struct Outcome {
     pub old: usize,
     /// Crawlers that share their address with people.
     pub mixed: usize,
+    /// Crawlers that would be none without what was seen of their visits.
+    pub by_visits: usize,
     /// Crawlers that name a search engine and have not proven it.
     pub unproven: usize,
     /// Sources that are no addresses.
@@ -172,6 +174,10 @@ impl Work<'_> {
             (Class::Crawler, Some(_)) if source.mixed => {
                 self.outcome.mixed += 1;
                 self.revoke(&subject);
+            }
+            (Class::Crawler, Some(_)) if source.by_visits => {
+                self.outcome.by_visits += 1;
+                self.revoke_allow(&subject);
             }
             (Class::Crawler, Some(kind)) => self.deny(subject, source, kind),
             (Class::Automated | Class::Undecided, _) => self.revoke_allow(&subject),

@@ -122,6 +122,10 @@ fn tell(outcome: &Outcome, path: &Path, page: &mut impl Write) -> io::Result<()>
             "crawlers share their address with people: not denied",
         ),
         (
+            outcome.by_visits,
+            "crawlers are told by what they do in their visits alone: not denied; they meet challenges",
+        ),
+        (
             outcome.unproven,
             "crawlers name a search engine and could not be proven: not denied; 'cattlegrid lists update' may help",
         ),

@@ -99,3 +99,84 @@ fn h196_one_browser_earns_no_entry_in_sixty_days() {
         .filter(|line| line["reason"] == "entry" && line["decision"] == "pass");
     assert_eq!(by_entry.count(), 0, "pages by an entry");
 }
+
+/// Somebody who loads pages as a browser does, so that there is something to compare with.
+fn read(gate: &Gate, source: &str) {
+    let mut reader = Browser::new(source, gate.address);
+    let mut before = String::new();
+    for page in ["/", "/news", "/about"] {
+        let referrer = format!("http://www.example.org{page}");
+        let headers = [("Referer", before.as_str())];
+        let headers = if before.is_empty() { &[][..] } else { &headers };
+        assert_eq!(reader.send("GET", page, headers, "").status, 200);
+        for part in ["/style.css", "/app.js", "/photo.png"] {
+            reader.send("GET", part, &[("Referer", &referrer)], "");
+        }
+        before = referrer;
+    }
+}
+
+/// Asks for one page after the other, two seconds apart by the gate's clock, until a challenge comes; gives how many it got.
+fn walk(gate: &Gate, source: &str, agent: &str) -> usize {
+    let mut crawler = Browser::new(source, gate.address);
+    let pages = (0..20).take_while(|number| {
+        thread::sleep(Duration::from_millis(100));
+        let answer = crawler.send(
+            "GET",
+            &format!("/page/{number}"),
+            &[("User-Agent", agent)],
+            "",
+        );
+        if *number == 6 {
+            wait_for("the visit is known", || {
+                gate.metric("cattlegrid_suspects") >= Some(1.0)
+            });
+        }
+        answer.status == 200 && Puzzle::of(&answer.text()).is_none()
+    });
+    pages.count()
+}
+
+#[test]
+fn a_suspicious_visit_meets_a_challenge_before_the_first_limit_and_nobody_is_denied() {
+    const ROBOT: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+    const OTHER: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:139.0) Gecko/20100101 Firefox/139.0";
+    let origin = Origin::start();
+    let wanted = |policy: &str| Wanted {
+        gate: format!("judge_minutes = 0.005\nclock = {{ start = {START}, speed = 20 }}"),
+        parts: format!("[gate.challenge]\nbits = 4\n[policy]\n{policy}\n"),
+        ..Wanted::default()
+    };
+    let gate = Gate::with(&origin, wanted(""));
+    read(&gate, "127.0.91.1");
+    let pages = walk(&gate, "127.0.91.2", ROBOT);
+    say(&format!("pages before the challenge: {pages}"));
+    assert!((6..=8).contains(&pages), "{pages}");
+    let mut other = Browser::new("127.0.91.2", gate.address);
+    let answer = other.send("GET", "/page/30", &[("User-Agent", OTHER)], "");
+    assert!(
+        Puzzle::of(&answer.text()).is_none(),
+        "another browser there"
+    );
+    let judged = gate.metric("cattlegrid_judged_total");
+    wait_for("all sources were judged after that", || {
+        gate.metric("cattlegrid_judged_total") > judged.map(|judged| judged + 1.0)
+    });
+    let log = gate.log();
+    let suspicious = log.iter().filter(|line| line["reason"] == "suspicious");
+    assert!(suspicious.count() > 0);
+    assert_eq!(gate.metric("cattlegrid_entries"), Some(0.0), "no entry");
+    let off = Gate::with(&origin, wanted("suspect_from = 1.0"));
+    read(&off, "127.0.91.1");
+    let mut crawler = Browser::new("127.0.91.2", off.address);
+    let passed = (0..20).filter(|number| {
+        let answer = crawler.send(
+            "GET",
+            &format!("/page/{number}"),
+            &[("User-Agent", ROBOT)],
+            "",
+        );
+        Puzzle::of(&answer.text()).is_none()
+    });
+    assert_eq!(passed.count(), 20, "up to the first limit");
+}

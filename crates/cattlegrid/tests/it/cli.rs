@@ -185,7 +185,7 @@ fn wrong_settings_are_refused_with_their_line() {
 #[test]
 fn detectors_explain_themselves() {
     let list = stdout(&run(&["explain"]));
-    assert_eq!(list.lines().count(), 31);
+    assert_eq!(list.lines().count(), 32);
     for name in list
         .lines()
         .filter_map(|line| line.split_whitespace().next())
@@ -575,7 +575,7 @@ fn inspect_writes_json_by_its_schema() {
             .as_array()
             .unwrap()
             .len(),
-        31
+        32
     );
     let kept = folder.path().join("one.json");
     let output = run(&["inspect", source, &log, "--json", kept.to_str().unwrap()]);

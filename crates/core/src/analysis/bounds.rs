@@ -3,6 +3,7 @@
 //! | what | bound |
 //! |---|---|
 //! | tables: sources, and totals of windows | [`Analysis::keep_heaviest`]; windows by [`Analysis::forget_old_windows`] |
+//! | visits that go on | one for each source in the tables; page requests of long ones to 4,096 a table, where they are watched |
 //! | names of sources that are no addresses | of those in the tables, and what came since the last call |
 //! | texts of user agents | twice 65,536 for each thread; both calls forget those of nobody in the tables |
 //! | hosts | 1,022, of all times |

@@ -19,6 +19,7 @@ use super::sites::not_logged;
 use super::sites::sites;
 use super::sites::whole_sites;
 use super::trials::Trial;
+use super::trials::crowd;
 use super::trials::decisive;
 use super::trials::is_hardly_decided;
 use crate::campaigns::Campaigns;
@@ -33,10 +34,8 @@ use crate::profile::AgentIndex;
 use crate::profile::AgentTexts;
 use crate::profile::BIN_SECONDS;
 use crate::profile::Profile;
-use crate::report::AGENT_SHARE_MIN;
 use crate::report::Band;
 use crate::report::CURVE_STEPS;
-use crate::report::Crowd;
 use crate::report::HostReport;
 use crate::report::Inspection;
 use crate::report::Lesson;
@@ -566,6 +565,7 @@ impl Court<'_> {
             decided_by: verdict.decided_by,
             evidence: verdict.evidence,
             mixed: false,
+            by_visits: verdict.by_visits,
             campaign: None,
             crowd,
             cause: verdict.cause,
@@ -676,25 +676,4 @@ pub(super) fn name(
         .then(|| tokens.get(&source.value))
         .flatten();
     token.map_or_else(|| source.to_string(), |text| printable(text))
-}
-
-/// What tells a crowd from one visitor, where the shape of the traffic says anything.
-fn crowd(profile: &Profile, verdict: &Verdict) -> Option<Crowd> {
-    let mut evidence = verdict.evidence.iter();
-    let shape = evidence.find(|item| item.detector == "traffic_shape")?;
-    let logged = f64::from(profile.agents_logged.max(1));
-    let sessions = profile.sessions().map(|sessions| sessions.distinct.count());
-    Some(Crowd {
-        shape: shape.weight,
-        days: profile.bins.busy_days(),
-        pages: u64::from(profile.pages),
-        distinct_pages: profile.distinct_pages.count(),
-        agents: profile
-            .agents
-            .with_at_least((logged * AGENT_SHARE_MIN).ceil() as u32),
-        top_agent: f64::from(profile.agents.top_requests()) / logged,
-        browsers: f64::from(profile.browsers) / logged,
-        sessions: sessions.filter(|sessions| *sessions > 0),
-        last_seen: profile.last_seen,
-    })
 }

@@ -488,6 +488,7 @@ mod tests {
     const CLOCK: Clock = Clock {
         origin: 0,
         bins: 240,
+        silence: 1800,
     };
 
     fn record(time: u32, agent: u32, session: u32) -> Record {

@@ -1,5 +1,7 @@
 //! The verdicts on one source's windows, and which of them is the source's.
 
+use crate::profile::Profile;
+use crate::report::AGENT_SHARE_MIN;
 use crate::report::Crowd;
 use crate::report::Lesson;
 use crate::report::Totals;
@@ -78,3 +80,24 @@ pub(super) fn decisive(trials: &[Trial]) -> usize {
 
 /// Windows in which a source crawled, from which one good window does not make up for them.
 const CRAWLED_MIN: usize = 3;
+
+/// What tells a crowd from one visitor, where the shape of the traffic says anything.
+pub(super) fn crowd(profile: &Profile, verdict: &Verdict) -> Option<Crowd> {
+    let mut evidence = verdict.evidence.iter();
+    let shape = evidence.find(|item| item.detector == "traffic_shape")?;
+    let logged = f64::from(profile.agents_logged.max(1));
+    let sessions = profile.sessions().map(|sessions| sessions.distinct.count());
+    Some(Crowd {
+        shape: shape.weight,
+        days: profile.bins.busy_days(),
+        pages: u64::from(profile.pages),
+        distinct_pages: profile.distinct_pages.count(),
+        agents: profile
+            .agents
+            .with_at_least((logged * AGENT_SHARE_MIN).ceil() as u32),
+        top_agent: f64::from(profile.agents.top_requests()) / logged,
+        browsers: f64::from(profile.browsers) / logged,
+        sessions: sessions.filter(|sessions| *sessions > 0),
+        last_seen: profile.last_seen,
+    })
+}

@@ -268,6 +268,7 @@ mod tests {
             evidence: Vec::new(),
             votes: Votes::default(),
             mixed: false,
+            by_visits: false,
             cause: None,
         };
         let key = Key {

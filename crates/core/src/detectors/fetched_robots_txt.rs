@@ -38,7 +38,8 @@ impl Detector for FetchedRobotsTxt {
     fn evaluate(&self, profile: &Profile, _: &Context<'_>) -> Outcome {
         let fetched = u32::from(profile.robots);
         let is_browser = profile.images > 0 && profile.assets_of_pages * 2 >= profile.shown.max(1);
-        let by_hand = fetched <= self.by_hand_max && is_browser;
+        // A person who looks at the file does so with the browser.
+        let by_hand = fetched <= self.by_hand_max && is_browser && profile.declared == 0;
         if fetched == 0 || by_hand || profile.requests / fetched > self.requests_max {
             return Outcome::Clear(f64::from(fetched));
         }

@@ -9,6 +9,8 @@
 //! Crawlers that run a real browser load the parts too; nothing in the headers of one page tells them from a person. Programs may
 //! fetch a few style sheets to look like a browser, so that what this rule says is bounded (docs/why.md). A text browser, a cache
 //! in front of the site or assets on another host leave people without this sign; `skipped_page_parts` says when its absence counts.
+//! The detector abstains where a source has more visits with parts and without a page than pages: some programs share the parts of one
+//! page among many addresses.
 
 use super::Detector;
 use super::Family;
@@ -63,6 +65,9 @@ impl Detector for LoadedPageParts {
             true => profile.assets,
             false => profile.assets_of_pages,
         };
+        if comes_for_parts(profile) {
+            return Outcome::Clear(0.0);
+        }
         // A redirect or an error has no parts; a log that does not tell answers has only requests.
         let pages = if profile.shown > 0 {
             profile.shown
@@ -100,6 +105,14 @@ impl Detector for LoadedPageParts {
             ],
         )
     }
+}
+
+/// True for who comes for parts without a page, again and again: a program that shares the parts of a page among its addresses, or people
+/// behind a gateway of many addresses, of whose pages nothing is seen here.
+fn comes_for_parts(profile: &Profile) -> bool {
+    const VISITS_MIN: u32 = 2;
+    let pageless = profile.visits().map_or(0, |visits| visits.pageless);
+    u32::from(pageless) >= VISITS_MIN.max(profile.shown)
 }
 
 /// True for who loads parts, but none of the pictures that others load with a good part of the same pages.

@@ -31,6 +31,7 @@ mod suspicious_referrer;
 mod suspicious_sequence;
 mod traffic_shape;
 mod unbalanced_traffic;
+mod visit_manner;
 
 use cattlegrid_learn::series::POINTS_MIN;
 use serde::de::DeserializeOwned;
@@ -43,9 +44,10 @@ use crate::profile::Profile;
 
 pub use traffic_shape::inspect_shape;
 pub use traffic_shape::shape_values;
+pub use visit_manner::visit_probability;
 
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.
-pub const SPECS: [Spec; 31] = [
+pub const SPECS: [Spec; 32] = [
     agents_of_one_page::SPEC,
     borrowed_referrer::SPEC,
     campaign_member::SPEC,
@@ -77,6 +79,7 @@ pub const SPECS: [Spec; 31] = [
     suspicious_sequence::SPEC,
     traffic_shape::SPEC,
     unbalanced_traffic::SPEC,
+    visit_manner::SPEC,
 ];
 
 /// Requests per half hour where the log covers more than two days without a gap; otherwise why not.
@@ -118,6 +121,8 @@ pub enum Family {
     Shape,
     /// Whom it acts together with.
     Campaign,
+    /// What it does within one visit.
+    Visits,
 }
 
 impl Family {
@@ -128,6 +133,7 @@ impl Family {
             Family::Headers => "headers",
             Family::Shape => "shape",
             Family::Campaign => "campaign",
+            Family::Visits => "visits",
         }
     }
 }

@@ -13,6 +13,8 @@ pub struct Limits {
     pub k1: u32,
     /// Pages in a day from which a source is judged.
     pub k2: u32,
+    /// Probability from which a visit is suspicious, and meets a challenge before `k1`.
+    pub suspect_from: f64,
     /// Pages in a day up to which the unknown sources of one /24 or /48 network pass; other lengths have a multiple of it.
     pub network_pages: u32,
     /// Documents that count as one page.
@@ -42,6 +44,7 @@ impl Default for Limits {
         Limits {
             k1: 20,
             k2: 1000,
+            suspect_from: 0.98,
             network_pages: 1000,
             documents_per_page: 25,
             broken_parts: 40,
@@ -79,6 +82,9 @@ impl Limits {
                 "a clearance must be good for a page and an hour at least, or nobody who solves a challenge gets in"
                     .to_owned(),
             );
+        }
+        if !(0.5..=1.0).contains(&self.suspect_from) {
+            return Err("suspect_from must lie between 0.5 and 1".to_owned());
         }
         if self.documents_per_page == 0 {
             return Err("documents_per_page must be 1 or more".to_owned());
@@ -126,6 +132,9 @@ impl Limits {
              # verdict is known, it must solve a challenge ('cattlegrid plan' shows what other values would have cost).\n\
              k1 = {}\n\
              k2 = {}\n\
+             # A client whose visit of five pages or more is a robot's with this probability meets a challenge at once; nobody is denied\n\
+             # for it. 1: no client does.\n\
+             suspect_from = {:?}\n\
              # Page requests in 24 hours that the unknown sources of one /24 (IPv4) or /48 (IPv6) network may send together. An IPv6 /56\n\
              # has a quarter of it, a /40 four times and a /32 sixteen times as much.\n\
              network_pages = {}\n\
@@ -151,6 +160,7 @@ impl Limits {
              allow_pages_max = {}\n",
             limits.k1,
             limits.k2,
+            limits.suspect_from,
             limits.network_pages,
             limits.documents_per_page,
             limits.broken_parts,

@@ -11,6 +11,7 @@ mod resource;
 mod session;
 mod target;
 mod trail;
+mod visit;
 
 pub use agent_texts::AgentIndex;
 pub use agent_texts::AgentTexts;
@@ -34,6 +35,9 @@ pub use session::VALUE_NAMES;
 pub use session::VALUES;
 pub(crate) use target::path as path_of;
 pub use trail::Viewing;
+pub use visit::VISIT_PAGES_MIN;
+pub use visit::Visit;
+pub use visit::Visits;
 
 use oddities::ODD;
 pub(crate) use record::Answer;
@@ -117,6 +121,7 @@ struct Seldom {
     listings: Listings,
     unanswered: u32,
     oddities: Oddities,
+    visits: Visits,
 }
 
 /// Session ids of page requests.
@@ -182,6 +187,7 @@ impl Seldom {
         mine.distinct.absorb(&theirs.distinct);
         self.unanswered = self.unanswered.saturating_add(other.unanswered);
         self.oddities.absorb(&other.oddities);
+        self.visits.absorb(&other.visits);
     }
 
     fn observe(&mut self, record: &Record) {
@@ -455,6 +461,15 @@ impl Profile {
     /// True for who loads pages as a browser shows them: with about a part for each, pictures among them.
     pub fn loads_whole_pages(&self) -> bool {
         self.images > 0 && self.assets >= self.shown.max(1)
+    }
+
+    /// Its visits, where there is something to tell of them.
+    pub fn visits(&self) -> Option<&Visits> {
+        self.seldom.as_ref().map(|seldom| &seldom.visits)
+    }
+
+    pub(crate) fn visits_mut(&mut self) -> &mut Visits {
+        &mut self.seldom.get_or_insert_default().visits
     }
 
     /// Session ids, where the log has them.

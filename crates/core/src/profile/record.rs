@@ -107,7 +107,7 @@ pub(crate) struct Answer(u64);
 pub(crate) enum Status {
     /// Nobody knows, or the connection was handed over.
     Unknown,
-    /// 2xx.
+    /// 2xx, or refused.
     Ok,
     /// 3xx but 304.
     Moved,
@@ -132,7 +132,8 @@ impl Status {
     pub(super) fn of(status: u16) -> Status {
         match status {
             304 => Status::Unchanged,
-            200..=299 => Status::Ok,
+            // Who is refused did nothing wrong by that, and would have got the page.
+            200..=299 | 401 | 403 | 407 | 429 | 499 => Status::Ok,
             300..=399 => Status::Moved,
             400..=499 => Status::ClientError,
             500..=599 => Status::ServerError,

@@ -32,8 +32,12 @@ impl Resource {
             return Resource::Robots;
         }
         let extension = target.extension();
-        if extension > target.name() && extension < path.len() {
-            return of_extension(&path[extension..]);
+        let name = target.name();
+        if extension > name && extension < path.len() {
+            return match of_extension(&path[extension..]) {
+                Resource::Image if is_icon(&path[name..]) => Resource::Icon,
+                resource => resource,
+            };
         }
         match is_program_interface(target) {
             true => Resource::Other,
@@ -145,6 +149,11 @@ fn of_extension(extension: &[u8]) -> Resource {
     }
 }
 
+/// True for the usual names of a site's icon, which programs fetch to tell which software the site runs.
+fn is_icon(name: &[u8]) -> bool {
+    name.starts_with(b"favicon") || name.starts_with(b"apple-touch-icon")
+}
+
 /// Feeds and interfaces for programs, at the top of the site or one folder below it.
 #[inline]
 fn is_program_interface(target: &Target<'_>) -> bool {
@@ -189,6 +198,9 @@ mod tests {
             ("/release-2.0", Page),
             ("/a.PNG", Image),
             ("/favicon.ico", Icon),
+            ("/media/favicon-32x32.png", Icon),
+            ("/apple-touch-icon.png", Icon),
+            ("/favicons", Page),
             ("/static/a.woff2", Font),
             ("/static/app.3fa1.js?v=1", Asset),
             ("/robots.txt", Robots),

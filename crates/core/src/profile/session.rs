@@ -92,6 +92,16 @@ pub struct Around {
 }
 
 impl Around {
+    /// What a log shows as a whole.
+    pub fn of(pages: u64, parts: u64, referrers: u64) -> Around {
+        Around {
+            hours: 0,
+            pages,
+            parts,
+            referrers,
+        }
+    }
+
     /// Takes in one request of anybody.
     pub fn observe(&mut self, record: &Record) {
         if record.is_page() {
@@ -108,7 +118,8 @@ impl Around {
         self.parts * RARE >= self.pages
     }
 
-    fn has_referrers(&self) -> bool {
+    /// Page requests name the page before, often enough to tell.
+    pub fn has_referrers(&self) -> bool {
         self.referrers * RARE >= self.pages
     }
 }
@@ -129,6 +140,8 @@ const LATE_SECONDS: u32 = 2;
 const LAG_MAX: u32 = 30;
 /// Seconds between requests of scripts that count at most.
 const CALL_MAX: u32 = 60;
+/// Seconds that a line may come after a later one: servers log a request when it ends.
+const BACK_MAX: u32 = 60;
 /// Seconds of a quarter of a minute.
 const QUARTER: u32 = 15;
 /// The night of the site, by the clock of its owner (RTD).
@@ -222,7 +235,9 @@ impl Session {
     fn observe_page(&mut self, record: &Record, time: u32) {
         let from = record.from;
         if self.pages > 0 {
-            let is_sibling = from != 0 && from == self.opener && from != self.page;
+            // Browsers that name the site alone name its start page for every other.
+            let names_page = from != 0 && !is_start(u32::from(from));
+            let is_sibling = names_page && from == self.opener && from != self.page;
             match is_sibling {
                 true => add(&mut self.siblings, true),
                 false => self.step(time - self.last_page),
@@ -298,9 +313,21 @@ impl Session {
 
     /// Moves the quarters of the last minute on to this time.
     fn shift_clicks(&mut self, time: u32) {
-        let quarters = (time / QUARTER - self.last / QUARTER).min(4) as usize;
-        self.clicks.copy_within(..4 - quarters, quarters);
-        self.clicks[..quarters].fill(0);
+        // The latest quarter is the lowest byte.
+        let quarters = (time / QUARTER - self.last / QUARTER).min(4);
+        let clicks = u64::from(u32::from_le_bytes(self.clicks)) << (8 * quarters);
+        self.clicks = (clicks as u32).to_le_bytes();
+    }
+
+    /// Whether it has ended at this time. A clock that was set back ends it, too: what follows would seem to come at once.
+    pub fn is_over(&self, time: u32, silence: u32) -> bool {
+        let is_back = self.last.saturating_sub(time) > BACK_MAX;
+        is_back || time.saturating_sub(self.last) > silence
+    }
+
+    /// True for parts of pages, and no page.
+    pub fn is_pageless(&self) -> bool {
+        self.pages == 0 && self.images.saturating_add(self.styles) > 0
     }
 
     /// What it measures, in the order of [`VALUE_NAMES`].

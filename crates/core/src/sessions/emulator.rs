@@ -15,12 +15,14 @@ pub const MINIMUMS: [u16; 5] = [5, 10, 15, 20, 50];
 const SURE: f64 = 0.999;
 
 /// What became of one source.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fate {
     /// Its page requests.
     pub pages: u32,
     /// The highest probability of a robot that was stated, for each minimum; 0 where nothing was said.
     pub highest: [f32; MINIMUMS.len()],
+    /// What its first session that reached the first minimum measured then, and the probability that was stated.
+    pub first: Option<Box<([f32; VALUES], f32)>>,
     /// Which of its page requests was the first at which it was called a robot, for each minimum; 0 for none.
     pub called_at: [u32; MINIMUMS.len()],
 }
@@ -76,7 +78,12 @@ impl<'a> Emulator<'a> {
         if fate.highest[..reached].iter().all(is_sure) {
             return;
         }
-        let probability = (self.judge)(&ongoing.values());
+        let values = ongoing.values();
+        let probability = (self.judge)(&values);
+        if reached > 0 && fate.first.is_none() {
+            let values = values.map(|value| value as f32);
+            fate.first = Some(Box::new((values, probability as f32)));
+        }
         for at in 0..reached {
             fate.highest[at] = fate.highest[at].max(probability as f32);
             if probability >= self.threshold && fate.called_at[at] == 0 {
@@ -109,7 +116,7 @@ mod tests {
         let fates = emulator.finish();
         let fate = |value: u64| {
             let mut all = fates.iter().filter(|(source, _)| source.value == value);
-            *all.next().unwrap().1
+            all.next().unwrap().1.clone()
         };
         assert_eq!(fate(1).called_at, [5, 10, 0, 0, 0]);
         assert_eq!(fate(1).pages, 13);

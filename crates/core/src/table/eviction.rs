@@ -118,13 +118,17 @@ impl Table {
         kept.site_index = std::mem::take(&mut self.site_index);
         kept.last_site = self.last_site;
         let mut profiles: Vec<Option<Profile>> = self.profiles.take().map(Some).collect();
+        let mut numbers: Vec<Option<u32>> = vec![None; profiles.len()];
         for mut slot in self.slots.take().filter(|slot| stays(slot)) {
             if let Requests::Many(number) = &mut slot.body {
                 let profile = profiles[*number as usize].take().unwrap_or_default();
-                *number = kept.profiles.push(profile);
+                let moved = kept.profiles.push(profile);
+                numbers[*number as usize] = Some(moved);
+                *number = moved;
             }
             kept.push(kept.hash(slot.source, slot.window), slot);
         }
+        kept.visits = std::mem::take(&mut self.visits).renumber(&numbers);
         *self = kept;
     }
 }

@@ -103,6 +103,11 @@ fn is_programs(item: &Evidence) -> bool {
     item.weight >= ACT_MIN && names.into_iter().any(|name| *name == item.detector)
 }
 
+/// True for visits that leave little doubt. Robots that drive a browser load all parts and follow links.
+fn is_robots_visits(item: &Evidence) -> bool {
+    item.detector == "visit_manner" && item.weight >= ACT_MIN
+}
+
 /// True for times that leave no doubt to any classifier.
 fn is_machines_times(item: &Evidence) -> bool {
     item.detector == "traffic_shape" && item.weight >= MACHINES_TIMES_MIN
@@ -125,7 +130,9 @@ pub(super) fn weigh_cheap_signs(
 ) {
     // Who asks for fonts and the icon has a browser that shows pages to somebody, at whatever hours.
     let shows = profile.images > 0 && profile.drawn > 0;
-    let is_machine = |item: &Evidence| is_programs(item) || !shows && is_machines_times(item);
+    let is_machine = |item: &Evidence| {
+        is_programs(item) || is_robots_visits(item) || !shows && is_machines_times(item)
+    };
     let acts = evidence.iter().any(is_machine);
     let is_reader = pages_of_a_browser(profile) <= BROWSER_PAGES_MAX;
     let most = match is_reader && !acts {
@@ -141,6 +148,16 @@ pub(super) fn weigh_cheap_signs(
         families[Family::Headers as usize] += most - sum;
         let cheap = evidence.iter_mut().filter(|item| is_cheap(item));
         cheap.for_each(|item| item.weight *= most / sum);
+    }
+}
+
+/// Takes back what the rhythm of people is worth, for sources that it does not speak for.
+pub(super) fn excuse_by_no_rhythm(evidence: &mut [Evidence], families: &mut [f64]) {
+    if families[Family::Shape as usize] < 0.0 {
+        families[Family::Shape as usize] = 0.0;
+        let shape = evidence.iter_mut();
+        let shape = shape.filter(|item| item.detector == "traffic_shape");
+        shape.for_each(|item| item.weight = 0.0);
     }
 }
 

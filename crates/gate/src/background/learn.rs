@@ -129,6 +129,7 @@ fn learn_alone(learner: Learner, blocks: Receiver<Vec<u8>>, gate: &Arc<Gate>, ba
         judged: Instant::now(),
         took: Duration::ZERO,
     };
+    learning.analysis.watch();
     history(&mut |block| learning.observe(block));
     // What was learned before belongs to a piece of its own.
     learning.piece = u32::MAX;
@@ -186,10 +187,29 @@ struct Learning {
 impl Learning {
     fn observe(&mut self, block: Block) {
         self.analysis.observe(&[block]);
+        self.suspect();
         self.seen += 1;
         if self.seen.is_multiple_of(64) {
             self.keep_bounds();
         }
+    }
+
+    /// Publishes the clients in whose visits something is suspicious.
+    fn suspect(&mut self) {
+        let now = self.gate.clock.now();
+        let from = self.gate.live.load().policy.limits.suspect_from;
+        let found = match from < 1.0 {
+            true => self.analysis.suspects(from),
+            false => Vec::new(),
+        };
+        let known = self.gate.suspects.load();
+        if found.is_empty() && known.count() == 0 {
+            return;
+        }
+        let suspects = known.with(&found, now);
+        let count = i64::try_from(suspects.count()).unwrap_or(i64::MAX);
+        self.gate.metrics.suspects.set(count);
+        self.gate.suspects.store(Arc::new(suspects));
     }
 
     /// The gate runs for months: it keeps the heaviest sources, and the windows that still matter.

@@ -97,7 +97,7 @@ impl Gate {
             user: None,
             proof: Proof::None,
             clearance: used,
-            is_suspicious: false,
+            is_suspicious: self.suspects.load().has(visitor.source, agent, time),
         };
         let decided = live.policy.decide(&asked, &self.standing.load());
         let done = match live.setup.mode {

@@ -17,6 +17,7 @@ use crate::challenge::Pages;
 use crate::settings::Setup;
 use crate::state::clock::Clock;
 use crate::state::metrics::Metrics;
+use crate::state::suspects::Suspects;
 
 /// What a reload replaces.
 #[derive(Debug)]
@@ -53,6 +54,8 @@ pub(crate) struct Gate {
     pub(crate) is_ending: AtomicBool,
     /// Connections of clients now.
     pub(crate) connections: AtomicUsize,
+    /// Clients in whose visits something is suspicious.
+    pub(crate) suspects: ArcSwap<Suspects>,
     /// A source has crossed the second limit: it is to be judged now.
     pub(crate) has_crossed: AtomicBool,
 }

@@ -57,6 +57,7 @@ fn people(crowd: Option<Crowd>, now: u32) -> SourceReport {
         decided_by: None,
         evidence: Vec::new(),
         mixed: false,
+        by_visits: false,
         campaign: None,
         crowd: crowd.map(Box::new),
         cause: None,

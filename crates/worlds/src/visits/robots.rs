@@ -71,8 +71,8 @@ pub(super) fn plan(random: &mut Random, site: &Site, visit: &mut Visit) -> &'sta
 fn equipment(random: &mut Random, visit: &mut Visit) -> &'static str {
     visit.scrolls = 0.0;
     visit.referrer = match random.below(100) {
-        0..45 => Referrer::None,
-        45..53 => Referrer::Origin,
+        0..40 => Referrer::None,
+        40..55 => Referrer::Origin,
         _ => Referrer::Page,
     };
     match random.below(10) {
@@ -112,12 +112,17 @@ fn browser_of_a_program(random: &mut Random, visit: &mut Visit) {
         false => random.between(-0.05, 0.05).max(0.0),
     };
     // Programs go to addresses; some click.
-    visit.referrer = *random.pick(&[Referrer::None, Referrer::Page, Referrer::Page]);
+    visit.referrer = match random.below(100) {
+        0..30 => Referrer::None,
+        30..42 => Referrer::Origin,
+        _ => Referrer::Page,
+    };
 }
 
 fn draw_pause(random: &mut Random, kind: &str) -> Pause {
     let seconds = match kind {
-        "fetcher" | "fetcher with parts" => random.between(-1.0, 3.2).exp(),
+        // As fast as the site answers, up to half a minute.
+        "fetcher" | "fetcher with parts" => random.between(-4.0, 3.2).exp(),
         _ => random.between(0.3, 3.5).exp(),
     };
     match random.below(8) {
