@@ -9,7 +9,7 @@
 //! Crawlers that run a real browser load the parts too; nothing in the headers of one page tells them from a person. Programs may
 //! fetch a few style sheets to look like a browser, so that what this rule says is bounded (docs/why.md). A text browser, a cache
 //! in front of the site or assets on another host leave people without this sign; `skipped_page_parts` says when its absence counts.
-//! The detector abstains where a source has more visits with parts and without a page than pages: some programs share the parts of one
+//! The detector abstains where a source has twice as many visits with parts and without a page as pages: some programs share the parts of one
 //! page among many addresses.
 
 use super::Detector;
@@ -112,7 +112,7 @@ impl Detector for LoadedPageParts {
 fn comes_for_parts(profile: &Profile) -> bool {
     const VISITS_MIN: u32 = 2;
     let pageless = profile.visits().map_or(0, |visits| visits.pageless);
-    u32::from(pageless) >= VISITS_MIN.max(profile.shown)
+    u32::from(pageless) >= VISITS_MIN.max(profile.shown.saturating_mul(2))
 }
 
 /// True for who loads parts, but none of the pictures that others load with a good part of the same pages.

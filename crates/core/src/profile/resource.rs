@@ -149,9 +149,10 @@ fn of_extension(extension: &[u8]) -> Resource {
     }
 }
 
-/// True for the usual names of a site's icon, which programs fetch to tell which software the site runs.
+/// True for the usual names of a site's icon, which programs fetch to tell which software the site runs. Icons for home screens are
+/// fetched by people's devices alone.
 fn is_icon(name: &[u8]) -> bool {
-    name.starts_with(b"favicon") || name.starts_with(b"apple-touch-icon")
+    name.starts_with(b"favicon")
 }
 
 /// Feeds and interfaces for programs, at the top of the site or one folder below it.
@@ -199,7 +200,7 @@ mod tests {
             ("/a.PNG", Image),
             ("/favicon.ico", Icon),
             ("/media/favicon-32x32.png", Icon),
-            ("/apple-touch-icon.png", Icon),
+            ("/apple-touch-icon.png", Image),
             ("/favicons", Page),
             ("/static/a.woff2", Font),
             ("/static/app.3fa1.js?v=1", Asset),
