@@ -14,8 +14,8 @@ use crate::evidence::Toward;
 use crate::knowledge::Claim;
 use crate::knowledge::Purpose;
 use crate::profile::Profile;
-use bounds::excuse_by_no_rhythm;
 use bounds::explain_by_links;
+use bounds::take_back_rhythm;
 use bounds::weigh_cheap_signs;
 use bounds::weigh_copied_rhythm;
 use bounds::weigh_shape_once;
@@ -297,7 +297,7 @@ fn weigh(
     weigh_cheap_signs(profile, &mut evidence, &mut families);
     weigh_copied_rhythm(&mut evidence, &mut families);
     if !by_rhythm {
-        excuse_by_no_rhythm(&mut evidence, &mut families);
+        take_back_rhythm(&mut evidence, &mut families);
     }
     evidence.sort_by(|a, b| b.weight.abs().total_cmp(&a.weight.abs()));
     let verdict = Verdict {

@@ -85,7 +85,7 @@ fn verdict(source: &SourceReport, page: &mut String) -> std::fmt::Result {
     if source.by_visits {
         writeln!(
             page,
-            "  without what it did in its visits it would be no crawler: it meets challenges, and is never denied for this alone"
+            "  not a crawler without the evidence of its visits: the gate challenges it, and it is never denied for this alone"
         )?;
     }
     writeln!(

@@ -123,7 +123,7 @@ fn tell(outcome: &Outcome, path: &Path, page: &mut impl Write) -> io::Result<()>
         ),
         (
             outcome.by_visits,
-            "crawlers are told by what they do in their visits alone: not denied; they meet challenges",
+            "crawlers would not be crawlers without the evidence of their visits: not denied; the gate challenges them",
         ),
         (
             outcome.unproven,

@@ -22,6 +22,8 @@ fn the_example_shows_its_crawlers_and_why() {
     let text = stdout(&output);
     for expected in [
         "3,000 requests from",
+        // As the README shows it.
+        "people                     50         1,816   60.5 %           454   27.9 %    36.4 MB",
         "203.0.113.66",
         "masquerading",
         "in ascending order by number",

@@ -1,16 +1,16 @@
-//! Within single visits it acts like the robots that the model was trained on.
+//! Its visits resemble those of robots.
 //!
 //! # Why it matters
-//! A robot that drives a real browser sends every header, loads every part and follows links. What it does within a visit still gives it
-//! away in many cases: how long it stays on pages and how much that varies, whether it returns to pages, what its cache asks for, how
-//! late parts come. The model has learned from whole visits of five pages or more (`cattlegrid train --sessions`); the latest three of
-//! them count. Requests of one user agent and one session cookie at a time make up a visit, so that people who share an address are not
-//! taken for one fast visitor.
+//! A robot that drives a real browser sends all headers, loads all page parts and follows links. Within a visit it often still differs
+//! from people: in the time between pages and how much it varies, in pages requested again, in what its cache requests, in how late page
+//! parts are loaded. A model trained on visits of five pages or more (`cattlegrid train --sessions`) rates the latest three such visits of
+//! a source. A visit consists of requests with one user agent and one session cookie, so people who share an address are not taken for
+//! one fast visitor.
 //!
 //! # When it is wrong
-//! Some people skim pages as evenly as a program. So this rule speaks only where the visits of a source leave little doubt, a single
-//! visit accuses nobody, the daily rhythm of a crowd outweighs it, and it does not put a source on a deny list by itself. Where the log
-//! has no referrers, too little is seen of visits, and the detector abstains. Robots that pause as people do escape it.
+//! Some people click through pages as evenly as a program. A single visit is therefore not enough for a verdict, the daily rhythm of a
+//! crowd outweighs visits, and a source is never denied for its visits alone. The detector abstains where the log has hardly any
+//! referrers. It does not detect robots that pause as people do.
 
 use cattlegrid_learn::model::SessionModel;
 
@@ -37,13 +37,13 @@ pub(super) const SPEC: Spec = Spec::of::<VisitManner>(
 
 settings! {
     VisitManner {
-        /// Decibans of its visits on average from which they count; a single visit counts for less.
+        /// Mean decibans of two or three visits from which they count.
         decibans_min: f64 = 9.0,
-        /// Decibans that weigh most.
+        /// Mean decibans from which they weigh most. A single visit counts only from here on.
         decibans_max: f64 = 13.0,
-        /// What they weigh then.
+        /// Weight of two or three visits at most, in decibans.
         weight_max: f64 = 12.0,
-        /// What a single visit weighs at most: some people click through one as evenly as a program.
+        /// Weight of a single visit: some people click through one as evenly as a program.
         single_max: f64 = 9.0,
     }
 }
@@ -75,18 +75,19 @@ impl Detector for VisitManner {
         let around = context.site.around();
         if !around.has_referrers() {
             return Outcome::Abstain(Gap::NoContrast(
-                "hardly anybody names the page that led to the next, so that little is seen of visits",
+                "hardly any request names the page that led to it, which visits are judged by",
             ));
         }
         let judge = |visit: &Visit| decibans(model, &visit.session.values(&around));
         let mean = visits.iter().map(judge).sum::<f64>() / (visits.len() as f64 + SUPPOSED);
-        if mean < self.decibans_min {
+        // One visit of few pages is evidence only where it leaves no doubt: weak signs must not outweigh parts and links.
+        let (least, most) = match visits.len() {
+            1 => (self.decibans_max, self.single_max),
+            _ => (self.decibans_min, self.weight_max),
+        };
+        if mean < least {
             return Outcome::Clear(mean);
         }
-        let most = match visits.len() {
-            1 => self.single_max,
-            _ => self.weight_max,
-        };
         let short = (self.decibans_max - mean).max(0.0);
         Outcome::learned(
             (most - short).max(0.0),
@@ -115,15 +116,15 @@ fn why(visits: usize, values: &[f64; VALUES]) -> String {
         place.map_or(0.0, |place| values[place])
     };
     let visits = match visits {
-        1 => "its visit is".to_owned(),
-        many => format!("its {many} latest visits are"),
+        1 => "its visit resembles a robot's".to_owned(),
+        many => format!("its {many} latest visits resemble a robot's"),
     };
     let images = match named("image_share") {
         0.0 => "no images".to_owned(),
         share => format!("{} images", percent(share)),
     };
     format!(
-        "{visits} a robot's rather than a person's; the latest: {} pages, one every {:.0} s (deviation {:.0} s), up to {:.0} in a minute, {} of its requests pages, {images}, {} of the pages seen before",
+        "{visits}; the latest: {} pages, one every {:.0} s (deviation {:.0} s), up to {:.0} in a minute, {} of its requests pages, {images}, {} of the pages requested again",
         named("pages"),
         named("page_seconds"),
         named("page_seconds_deviation"),
@@ -151,8 +152,8 @@ mod tests {
         }
         let text = why(2, &values);
         assert!(
-            text.starts_with("its 2 latest visits are a robot's")
-                && text.ends_with("12 pages, one every 4 s (deviation 0 s), up to 14 in a minute, 96 % of its requests pages, no images, 0 % of the pages seen before"),
+            text.starts_with("its 2 latest visits resemble a robot's; ")
+                && text.ends_with("12 pages, one every 4 s (deviation 0 s), up to 14 in a minute, 96 % of its requests pages, no images, 0 % of the pages requested again"),
             "{text}"
         );
     }

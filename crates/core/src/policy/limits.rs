@@ -132,8 +132,8 @@ impl Limits {
              # verdict is known, it must solve a challenge ('cattlegrid plan' shows what other values would have cost).\n\
              k1 = {}\n\
              k2 = {}\n\
-             # A client whose visit of five pages or more is a robot's with this probability meets a challenge at once; nobody is denied\n\
-             # for it. 1: no client does.\n\
+             # A client whose visit of five pages or more is a robot's with at least this probability is challenged before k1; it is never\n\
+             # denied for this alone. 1 turns this off.\n\
              suspect_from = {:?}\n\
              # Page requests in 24 hours that the unknown sources of one /24 (IPv4) or /48 (IPv6) network may send together. An IPv6 /56\n\
              # has a quarter of it, a /40 four times and a /32 sixteen times as much.\n\

@@ -152,7 +152,7 @@ pub(super) fn weigh_cheap_signs(
 }
 
 /// Takes back what the rhythm of people is worth, for sources that it does not speak for.
-pub(super) fn excuse_by_no_rhythm(evidence: &mut [Evidence], families: &mut [f64]) {
+pub(super) fn take_back_rhythm(evidence: &mut [Evidence], families: &mut [f64]) {
     if families[Family::Shape as usize] < 0.0 {
         families[Family::Shape as usize] = 0.0;
         let shape = evidence.iter_mut();

@@ -144,7 +144,7 @@ impl Default for Metrics {
             learned_lines_lost: make.counter("learned_lines_lost", "Requests that were not learned from because learning was behind"),
             log_failed: make.gauge("log_failed", "1 while the access log cannot be written"),
             sources: make.gauge("sources", "Sources that are profiled"),
-            suspects: make.gauge("suspects", "Clients that meet a challenge because of what they do in their visit"),
+            suspects: make.gauge("suspects", "Clients that are challenged because of their active visit"),
             sources_forgotten: make.counter("sources_forgotten", "Sources that were forgotten to keep within profiles_max"),
             counters_forgotten: make.gauge("counters_forgotten", "Counters that were forgotten within their day to keep within sources_max"),
             entries: make.gauge("entries", "Entries of the knowledge base in force"),
