@@ -416,7 +416,7 @@ pub(crate) struct TrainArgs {
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) log: LogArgs,
-    /// What the sources are: CSV with the columns source and label
+    /// What the sources are: CSV with the columns source and label [default: derived from names, addresses and how pages are loaded]
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
     /// End a session after this many seconds without requests. The paper uses 120
@@ -428,9 +428,24 @@ pub(crate) struct ReplayArgs {
     /// Report a session as a robot's from this probability on
     #[arg(long, value_name = "P", default_value_t = 0.5)]
     pub(crate) threshold: f64,
-    /// Number of misjudged sources to list
+    /// Who is taken to solve the challenges of the gate
+    #[arg(long, value_enum, default_value_t = Solvers::People)]
+    pub(crate) solvers: Solvers,
+    /// Minutes of the log between two judgements of all sources. The gate judges every 30 minutes
+    #[arg(long, value_name = "MINUTES", default_value_t = 360, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) judge_every: u32,
+    /// Sources whose profiles are kept; those with the fewest requests are forgotten
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub(crate) profiles_max: usize,
+    /// Number of misjudged and of unsteady sources to list
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) hardest: usize,
+    /// Write an HTML page to a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write the verdicts at the end of the log to a file, as 'analyze --json' does
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Write JSON to a file, or to standard output with - (instead of the text)
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<PathBuf>,
@@ -447,6 +462,28 @@ pub(crate) enum Judge {
     Tree,
     /// Many trees of all values
     Best,
+}
+
+impl Judge {
+    /// The name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Judge::Paper => "paper",
+            Judge::Cuts => "cuts",
+            Judge::Tree => "tree",
+            Judge::Best => "best",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Solvers {
+    /// People do, robots do not
+    People,
+    /// Robots do, too
+    Everyone,
+    /// Nobody does
+    Nobody,
 }
 
 /// LOG may also be a simulated world: world:social-test:11-20, world:shop:3.

@@ -139,7 +139,7 @@ impl Follower<'_> {
 
     /// The first report: what was there when following began.
     fn begin(&mut self) -> anyhow::Result<()> {
-        let report = self.analysis.report();
+        let report = self.analysis.judge();
         logs::check_readable(&report, &self.pieces)?;
         logs::say_crowd(&report, &self.arguments.log);
         reports::write(&report, self.arguments, self.pieces.clone())?;
@@ -159,7 +159,7 @@ impl Follower<'_> {
         }
         self.judged = Some(now);
         self.analysis.forget_old_windows();
-        let report = self.analysis.report();
+        let report = self.analysis.judge();
         publish(&report, self.arguments, &mut self.told)?;
         self.learn(&report)
     }

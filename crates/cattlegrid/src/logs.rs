@@ -326,19 +326,30 @@ pub(crate) fn replay(
     arguments: &LogArgs,
     mut each: impl FnMut(&Record) + Send,
 ) -> anyhow::Result<()> {
+    let settings = settings(arguments)?;
+    let work = |analysis: &mut Analysis, round: &[Block]| analysis.replay(round, &mut each);
+    read_again(arguments, settings, work)?;
+    Ok(())
+}
+
+/// Reads the logs once more, and leaves what is done with them to `work`. Gives the analysis that it worked with.
+pub(crate) fn read_again(
+    arguments: &LogArgs,
+    settings: Settings,
+    mut work: impl FnMut(&mut Analysis, &[Block]) + Send,
+) -> anyhow::Result<Analysis> {
     let again = LogArgs {
         quiet: true,
         ..arguments.clone()
     };
-    let settings = settings(arguments)?;
     let Prepared {
         plan,
         mut analysis,
         pool,
         ..
     } = prepare(&again, settings, false)?;
-    pool.install(|| pump(plan, arguments, |round| analysis.replay(round, &mut each)));
-    Ok(())
+    pool.install(|| pump(plan, arguments, |round| work(&mut analysis, round)));
+    Ok(analysis)
 }
 
 /// One thread reads and unpacks, the pool does the work. Buffers go round between them.

@@ -1,25 +1,44 @@
-//! `replay`: an old log in the order of time, every session judged by what came before (the emulator of the real-time paper).
+//! `replay`: an old log in the order of time, every session judged by what came before it (the emulator of the real-time paper), and every
+//! request decided about as the gate would have.
+
+mod live;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io;
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::ensure;
+use cattlegrid_core::Report;
+use cattlegrid_core::policy::Limits;
 use cattlegrid_core::profile::VALUE_NAMES;
 use cattlegrid_core::profile::VALUES;
+use cattlegrid_core::rehearsal::Steadiness;
+use cattlegrid_core::rehearsal::Treated;
 use cattlegrid_core::sessions::Emulator;
 use cattlegrid_core::sessions::Fate;
 use cattlegrid_core::sessions::MINIMUMS;
 use cattlegrid_core::sessions::Sessions;
 use cattlegrid_learn::data::Classifier;
 use cattlegrid_learn::model::SessionModel;
+use cattlegrid_report::replay;
+use cattlegrid_report::replay::Containment;
+use cattlegrid_report::replay::Counts;
+use cattlegrid_report::replay::GROUPS;
+use cattlegrid_report::replay::Group;
+use cattlegrid_report::replay::Kind;
+use cattlegrid_report::replay::Point;
+use cattlegrid_report::replay::Replay;
+use cattlegrid_report::write_json;
+use cattlegrid_report::write_replay;
+use cattlegrid_report::write_replay_html;
+use cattlegrid_report::write_replay_json;
 use rayon::prelude::*;
-use serde_json::json;
 
 use crate::cli::Judge;
 use crate::cli::ReplayArgs;
+use crate::cli::Solvers;
 use crate::files::is_stdout;
 use crate::files::write_whole;
 use crate::labelled::Truth;
@@ -28,15 +47,8 @@ use crate::session_examples::CAPACITY;
 use crate::session_examples::Known;
 use crate::session_examples::Set;
 use crate::session_examples::sets;
-
-/// The paper's Table I: recall, wrongly accused of all accused, precision, F1.
-const PAPER: [[f64; 4]; MINIMUMS.len()] = [
-    [0.97, 0.12, 0.86, 0.91],
-    [0.90, 0.07, 0.92, 0.91],
-    [0.87, 0.04, 0.96, 0.912],
-    [0.80, 0.036, 0.96, 0.87],
-    [0.45, 0.00, 1.00, 0.62],
-];
+use live::Live;
+use live::Told;
 
 /// Thresholds of the curve.
 const THRESHOLDS: [f64; 8] = [0.3, 0.5, 0.7, 0.9, 0.95, 0.97, 0.98, 0.99];
@@ -45,6 +57,16 @@ const THRESHOLDS: [f64; 8] = [0.3, 0.5, 0.7, 0.9, 0.95, 0.97, 0.98, 0.99];
 struct Row {
     known: Known,
     fate: Fate,
+    treated: Treated,
+}
+
+/// One log or world after the replay.
+struct Replayed {
+    rows: Vec<Row>,
+    steadiness: Steadiness,
+    told: Told,
+    /// The report of the whole log, where somebody wants it.
+    report: Option<Report>,
 }
 
 pub(crate) fn run(arguments: &ReplayArgs) -> anyhow::Result<ExitCode> {
@@ -56,250 +78,242 @@ pub(crate) fn run(arguments: &ReplayArgs) -> anyhow::Result<ExitCode> {
         arguments.threshold
     );
     let sets = sets(&arguments.log)?;
-    let rows: anyhow::Result<Vec<Vec<Row>>> = sets
+    let is_log = |set: &Set<'_>| matches!(set, Set::Log(_));
+    let labels = match &arguments.labels {
+        Some(path) => Truth::File(path),
+        None if sets.iter().any(is_log) => Truth::Derived,
+        None => Truth::Worlds,
+    };
+    ensure!(
+        !matches!(labels, Truth::Derived) || !arguments.log.logs.iter().any(|log| log == "-"),
+        "without --labels, replay reads the log twice: once to tell people from robots by name and by how they load pages. Give it files instead of standard input, or --labels FILE (columns source and label)"
+    );
+    ensure!(
+        arguments.report.is_none() || sets.len() == 1,
+        "--report is about one log or world, and there are {}",
+        sets.len()
+    );
+    let replayed: anyhow::Result<Vec<Replayed>> = sets
         .par_iter()
-        .map(|set| replay(set, judge, arguments))
+        .map(|set| replay_set(set, labels, judge, arguments))
         .collect();
-    let rows: Vec<Row> = rows?.into_iter().flatten().collect();
-    let document = || json(&rows, arguments);
-    match &arguments.json {
-        Some(path) if is_stdout(path) => {
-            writeln!(io::stdout().lock(), "{:#}", document())?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        Some(path) => write_whole(path, |file| writeln!(file, "{:#}", document()))?,
-        None => {}
+    let replayed = replayed?;
+    if let (Some(path), Some(report)) = (&arguments.report, &replayed[0].report) {
+        write_whole(path, |file| write_json(report, file))?;
     }
-    let mut page = String::new();
-    table_1(&rows, &mut page)?;
-    curve(&rows, &mut page)?;
-    kinds(&rows, &mut page)?;
-    separation(&rows, &mut page)?;
-    hardest(&rows, arguments.hardest, &mut page)?;
-    io::stdout().lock().write_all(page.as_bytes())?;
+    let limits = sets[0].settings()?.limits;
+    let (result, told) = result(replayed, labels, limits, arguments);
+    say_speed(&result, &told, arguments);
+    write(&result, arguments)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn replay(set: &Set<'_>, model: &SessionModel, arguments: &ReplayArgs) -> anyhow::Result<Vec<Row>> {
+fn write(result: &Replay, arguments: &ReplayArgs) -> anyhow::Result<()> {
+    if let Some(path) = &arguments.html {
+        write_whole(path, |file| write_replay_html(result, file))?;
+    }
+    match &arguments.json {
+        Some(path) if is_stdout(path) => {
+            write_replay_json(result, &mut io::stdout().lock())?;
+            return Ok(());
+        }
+        Some(path) => write_whole(path, |file| write_replay_json(result, file))?,
+        None => {}
+    }
+    if !arguments.log.quiet {
+        write_replay(result, &mut io::stdout().lock())?;
+    }
+    Ok(())
+}
+
+/// How fast it was: with the logs' reading, without judgements.
+fn say_speed(result: &Replay, told: &Told, arguments: &ReplayArgs) {
+    if arguments.log.quiet {
+        return;
+    }
+    let judging = told.judging.as_secs_f64();
+    let seconds = (told.took.as_secs_f64() - judging).max(0.001);
+    let requests = result.containment.requests;
+    let _ = writeln!(
+        io::stderr(),
+        "cattlegrid: {requests} requests in {seconds:.1} s ({:.2} million a second), and {judging:.1} s for {} judgements",
+        requests as f64 / 1e6 / seconds,
+        result.steadiness.judgements
+    );
+}
+
+fn replay_set(
+    set: &Set<'_>,
+    labels: Truth<'_>,
+    model: &SessionModel,
+    arguments: &ReplayArgs,
+) -> anyhow::Result<Replayed> {
     let judge = move |values: &[f64; VALUES]| match arguments.judge {
         Judge::Paper => model.paper.probability(values),
         Judge::Cuts => model.cuts.probability(values),
         Judge::Tree => model.all.probability(values),
         Judge::Best => model.best.probability(values),
     };
-    let labels = arguments.labels.as_deref();
-    let labels = labels.map_or(Truth::Worlds, Truth::File);
+    let truth = set.truth(labels)?;
+    let judged = || truth.sources.iter().filter(|(_, known)| known.is_judged());
     let sessions = Sessions::new(CAPACITY, arguments.silence);
-    let mut emulator = Emulator::new(sessions, judge, arguments.threshold);
-    let truth = set.replay(labels, |record| emulator.observe(record))?;
-    let fates = emulator.finish();
-    let row = |(source, known): (_, &Known)| {
-        let fate = fates.get(source).cloned();
-        fate.map(|fate| Row {
-            known: known.clone(),
-            fate,
-        })
+    let sources = judged().map(|(source, _)| *source);
+    let mut emulator = Emulator::new(sessions, judge, arguments.threshold, sources);
+    let mut live = Live::new(set.settings()?.limits, &truth, arguments);
+    let began = Instant::now();
+    let analysis = set.read(|analysis, blocks| {
+        analysis.watch();
+        live.observe(analysis, blocks, |record| emulator.observe(record));
+    })?;
+    live.told.took = began.elapsed();
+    let (mut treated, steadiness, told) = live.finish();
+    let mut fates = emulator.finish();
+    let row = |(source, known): (_, &Known)| Row {
+        known: known.clone(),
+        fate: fates.remove(source).unwrap_or_default(),
+        treated: treated.remove(source).unwrap_or_default(),
     };
-    let judged = truth.sources.iter().filter(|(_, known)| known.is_judged());
-    Ok(judged.filter_map(row).collect())
+    Ok(Replayed {
+        rows: truth.sources.iter().map(row).collect(),
+        steadiness,
+        told,
+        report: arguments.report.is_some().then(|| analysis.finish()),
+    })
 }
 
-/// Counts of one experiment.
-#[derive(Default)]
-struct Counts {
-    robots: u32,
-    caught: u32,
-    people: u32,
-    accused: u32,
-    /// Pages that caught robots got before they were called so.
-    leaked: u64,
-}
-
-impl Counts {
-    /// Of those whom `called` gives the page of, or none.
-    fn of<'a>(
-        rows: impl IntoIterator<Item = &'a Row>,
-        called: impl Fn(&Fate) -> Option<u32>,
-    ) -> Counts {
-        let mut counts = Counts::default();
-        for Row { known, fate } in rows {
-            let page = called(fate);
-            if known.is_robot() {
-                counts.robots += 1;
-                counts.caught += u32::from(page.is_some());
-                counts.leaked += u64::from(page.unwrap_or(0));
-            } else {
-                counts.people += 1;
-                counts.accused += u32::from(page.is_some());
-            }
-        }
-        counts
+/// All sets together.
+fn result(
+    replayed: Vec<Replayed>,
+    labels: Truth<'_>,
+    limits: Limits,
+    arguments: &ReplayArgs,
+) -> (Replay, Told) {
+    let mut steadiness = Steadiness::default();
+    let mut told = Told::default();
+    let mut rows = Vec::new();
+    for set in replayed {
+        steadiness.add(&set.steadiness);
+        told.add(&set.told);
+        rows.extend(set.rows);
     }
-
-    /// At one of the minimums.
-    fn at(rows: &[Row], at: usize) -> Counts {
-        Counts::of(rows, |fate| {
-            Some(fate.called_at[at]).filter(|page| *page > 0)
-        })
-    }
-
-    /// At the very page request that reaches the first minimum, of those who reach it.
-    fn first(rows: &[Row], threshold: f64) -> Counts {
-        let reached: Vec<&Row> = rows.iter().filter(|row| row.fate.first.is_some()).collect();
-        let is_called = |fate: &Fate| {
-            let stated = fate.first.as_ref().map(|first| first.1);
-            stated.is_some_and(|stated| f64::from(stated) >= threshold)
+    let mut groups: [Group; GROUPS.len()] = Default::default();
+    for Row { known, treated, .. } in &rows {
+        let group = match (known.is_judged(), known.is_robot()) {
+            (false, _) => 2,
+            (true, true) => 1,
+            (true, false) => 0,
         };
-        Counts::of(reached, |fate| is_called(fate).then_some(fate.pages))
+        groups[group].add(treated);
     }
+    // Who never asked for a page is none of the paper's.
+    rows.retain(|row| row.known.is_judged() && row.fate.pages > 0);
+    let replay = Replay {
+        judge: arguments.judge.name(),
+        threshold: arguments.threshold,
+        silence: arguments.silence,
+        truth: match labels {
+            Truth::Derived => replay::Truth::Derived,
+            Truth::File(_) | Truth::Worlds => replay::Truth::Known,
+        },
+        table_1: (0..MINIMUMS.len()).map(|at| counts_at(&rows, at)).collect(),
+        curve: THRESHOLDS.map(|threshold| point(&rows, threshold)).into(),
+        kinds: by_kind(&rows),
+        areas: areas(&rows),
+        named: arguments.hardest,
+        hardest: hardest(&rows, arguments.hardest),
+        containment: Containment {
+            limits,
+            solvers: match arguments.solvers {
+                Solvers::People => "people solve every challenge, robots none",
+                Solvers::Everyone => "people and robots solve every challenge",
+                Solvers::Nobody => "nobody solves a challenge",
+            },
+            judge_minutes: arguments.judge_every,
+            groups,
+            unknown: told.unknown,
+            requests: told.requests,
+            forgotten: told.forgotten,
+        },
+        steadiness,
+    };
+    (replay, told)
+}
 
-    /// At the first minimum, with another threshold.
-    fn from(rows: &[Row], threshold: f64) -> Counts {
-        let is_called = |fate: &Fate| f64::from(fate.highest[0]) >= threshold;
-        Counts::of(rows, |fate| is_called(fate).then_some(fate.pages))
-    }
-
-    fn recall(&self) -> f64 {
-        share(self.caught, self.robots)
-    }
-
-    fn precision(&self) -> f64 {
-        share(self.caught, self.caught + self.accused)
-    }
-
-    fn false_positive(&self) -> f64 {
-        share(self.accused, self.caught + self.accused)
-    }
-
-    fn f1(&self) -> f64 {
-        let (recall, precision) = (self.recall(), self.precision());
-        match recall + precision > 0.0 {
-            true => 2.0 * recall * precision / (recall + precision),
-            false => 0.0,
+/// Counts of those whom `called` gives the page of at which they were called robots, or none.
+fn count<'a>(
+    rows: impl IntoIterator<Item = &'a Row>,
+    called: impl Fn(&Fate) -> Option<u32>,
+) -> Counts {
+    let mut counts = Counts::default();
+    for Row { known, fate, .. } in rows {
+        let page = called(fate);
+        if known.is_robot() {
+            counts.robots += 1;
+            counts.caught += u32::from(page.is_some());
+            counts.leaked += u64::from(page.unwrap_or(0));
+        } else {
+            counts.people += 1;
+            counts.accused += u32::from(page.is_some());
         }
     }
+    counts
+}
 
-    /// Pages of a robot until it was called one, on average.
-    fn leaked(&self) -> f64 {
-        self.leaked as f64 / f64::from(self.caught.max(1))
-    }
+/// At one of the minimums.
+fn counts_at(rows: &[Row], at: usize) -> Counts {
+    count(rows, |fate| {
+        Some(fate.called_at[at]).filter(|page| *page > 0)
+    })
+}
 
-    fn json(&self) -> serde_json::Value {
-        json!({
-            "robots": self.robots,
-            "called": self.caught,
-            "people": self.people,
-            "accused": self.accused,
-            "recall": self.recall(),
-            "precision": self.precision(),
-        })
+/// At the first minimum, with another threshold.
+fn point(rows: &[Row], threshold: f64) -> Point {
+    let called = |fate: &Fate, stated: f32| {
+        let is_called = f64::from(stated) >= threshold;
+        is_called.then_some(fate.pages)
+    };
+    // At the very page request that reaches the first minimum, of those who reach it.
+    let reached = rows.iter().filter(|row| row.fate.first.is_some());
+    let at_once = count(reached, |fate| {
+        let (_, stated) = fate.first.as_deref()?;
+        called(fate, *stated)
+    });
+    Point {
+        threshold,
+        counts: count(rows, |fate| called(fate, fate.highest[0])),
+        f1_at_once: at_once.f1(),
     }
 }
 
-fn share(part: u32, of: u32) -> f64 {
-    f64::from(part) / f64::from(of.max(1))
-}
-
-/// Table I of the paper, with the counts under it.
-fn table_1(rows: &[Row], page: &mut String) -> std::fmt::Result {
-    writeln!(
-        page,
-        "Table I: sources by the minimum of page requests in the session; in brackets the paper's"
-    )?;
-    writeln!(
-        page,
-        "  {:>7}{:>15}{:>17}{:>15}{:>16}{:>22}{:>20}{:>14}",
-        "minimum",
-        "recall",
-        "false positive",
-        "precision",
-        "F1",
-        "robots called",
-        "people accused",
-        "pages leaked"
-    )?;
-    for (at, minimum) in MINIMUMS.iter().enumerate() {
-        let counts = Counts::at(rows, at);
-        let paper = PAPER[at];
-        let both = |ours: f64, paper: f64| format!("{ours:.3} ({paper:.2})");
-        writeln!(
-            page,
-            "  {minimum:>7}{:>15}{:>17}{:>15}{:>16}{:>22}{:>20}{:>14.1}",
-            both(counts.recall(), paper[0]),
-            both(counts.false_positive(), paper[1]),
-            both(counts.precision(), paper[2]),
-            both(counts.f1(), paper[3]),
-            format!("{} of {}", counts.caught, counts.robots),
-            format!("{} of {}", counts.accused, counts.people),
-            counts.leaked(),
-        )?;
-    }
-    writeln!(
-        page,
-        "  Sources that never had the minimum of page requests in one session count as not called. The paper's false positives and\n  precision do not add up to one; ours do. Pages leaked: page requests of a robot until it was called one, on average."
-    )
-}
-
-/// Recall and precision by threshold, for the first minimum.
-fn curve(rows: &[Row], page: &mut String) -> std::fmt::Result {
-    writeln!(page, "By threshold, at a minimum of {}", MINIMUMS[0])?;
-    writeln!(
-        page,
-        "  {:>9}{:>9}{:>11}{:>16}{:>16}{:>26}",
-        "threshold",
-        "recall",
-        "precision",
-        "robots called",
-        "people accused",
-        "F1 at that very request"
-    )?;
-    for threshold in THRESHOLDS {
-        let counts = Counts::from(rows, threshold);
-        writeln!(
-            page,
-            "  {threshold:>9}{:>9.3}{:>11.3}{:>16}{:>16}{:>26.3}",
-            counts.recall(),
-            counts.precision(),
-            counts.caught,
-            counts.accused,
-            Counts::first(rows, threshold).f1()
-        )?;
-    }
-    Ok(())
-}
-
-/// Sources, judged and called, of each kind of people and robots, for the first minimum.
-fn by_kind(rows: &[Row]) -> BTreeMap<(bool, &str), [u32; 3]> {
-    let mut kinds: BTreeMap<(bool, &str), [u32; 3]> = BTreeMap::new();
-    for Row { known, fate } in rows {
-        let counts = kinds
+fn by_kind(rows: &[Row]) -> Vec<Kind> {
+    let mut kinds: BTreeMap<(bool, &str), Kind> = BTreeMap::new();
+    for Row {
+        known,
+        fate,
+        treated,
+    } in rows
+    {
+        let kind = kinds
             .entry((known.is_robot(), known.kind.as_str()))
-            .or_default();
-        counts[0] += 1;
-        counts[1] += u32::from(fate.highest[0] > 0.0);
-        counts[2] += u32::from(fate.called_at[0] > 0);
+            .or_insert_with(|| Kind {
+                name: known.kind.clone(),
+                is_robot: known.is_robot(),
+                ..Kind::default()
+            });
+        kind.sources += 1;
+        kind.judged += u32::from(fate.highest[0] > 0.0);
+        kind.called += u32::from(fate.called_at[0] > 0);
+        kind.challenged += u32::from(treated.challenged.is_some());
+        kind.pages += u64::from(treated.pages);
+        kind.passed += u64::from(treated.passed);
     }
-    kinds
-}
-
-fn kinds(rows: &[Row], page: &mut String) -> std::fmt::Result {
-    writeln!(page, "By kind, at a minimum of {}", MINIMUMS[0])?;
-    writeln!(
-        page,
-        "  {:<8}{:<28}{:>9}{:>9}{:>9}",
-        "", "", "sources", "judged", "called"
-    )?;
-    for ((is_robot, kind), [all, judged, called]) in by_kind(rows) {
-        let class = if is_robot { "robot" } else { "person" };
-        writeln!(page, "  {class:<8}{kind:<28}{all:>9}{judged:>9}{called:>9}")?;
-    }
-    Ok(())
+    kinds.into_values().collect()
 }
 
 /// How well each value alone separates robots from people at the first minimum, the best first: the area under its curve.
 fn areas(rows: &[Row]) -> Vec<(f64, &'static str)> {
     let at = |place: usize| {
-        let values = rows.iter().filter_map(|Row { known, fate }| {
+        let values = rows.iter().filter_map(|Row { known, fate, .. }| {
             let (values, _) = fate.first.as_deref()?;
             Some((values[place], known.is_robot()))
         });
@@ -327,64 +341,18 @@ fn area(mut values: Vec<(f32, bool)>) -> f64 {
     area.max(1.0 - area)
 }
 
-fn separation(rows: &[Row], page: &mut String) -> std::fmt::Result {
-    let best: Vec<String> = areas(rows)
-        .iter()
-        .take(3)
-        .map(|(area, name)| format!("{name} {area:.2}"))
-        .collect();
-    writeln!(
-        page,
-        "Single values that separate best at the minimum of {}, by the area under their curve: {}",
-        MINIMUMS[0],
-        best.join(", ")
-    )
-}
-
-/// The whole result as a document (docs/schema/replay.json).
-fn json(rows: &[Row], arguments: &ReplayArgs) -> serde_json::Value {
-    let row = |(at, minimum): (usize, &u16)| {
-        let counts = Counts::at(rows, at);
-        let mut row = counts.json();
-        row["minimum"] = json!(minimum);
-        row["false_positive"] = json!(counts.false_positive());
-        row["f1"] = json!(counts.f1());
-        row["pages_leaked"] = json!(counts.leaked());
-        row
-    };
-    let point = |threshold: f64| {
-        let mut point = Counts::from(rows, threshold).json();
-        point["threshold"] = json!(threshold);
-        point["f1_at_once"] = json!(Counts::first(rows, threshold).f1());
-        point
-    };
-    let kind = |((is_robot, kind), [sources, judged, called]): ((bool, &str), [u32; 3])| json!({ "robot": is_robot, "kind": kind, "sources": sources, "judged": judged, "called": called });
-    json!({
-        "schema": "cattlegrid/replay/1",
-        "judge": format!("{:?}", arguments.judge).to_lowercase(),
-        "threshold": arguments.threshold,
-        "silence": arguments.silence,
-        "table_1": MINIMUMS.iter().enumerate().map(row).collect::<Vec<_>>(),
-        "curve": THRESHOLDS.map(point),
-        "areas": areas(rows).into_iter().map(|(area, value)| json!({ "value": value, "area": area })).collect::<Vec<_>>(),
-        "kinds": by_kind(rows).into_iter().map(kind).collect::<Vec<_>>(),
-    })
-}
-
 /// People who were called robots, and robots who never were, the surest errors first.
-fn hardest(rows: &[Row], many: usize, page: &mut String) -> std::fmt::Result {
+fn hardest(rows: &[Row], many: usize) -> Vec<String> {
     let is_wrong = |row: &&Row| {
         row.fate.highest[0] > 0.0 && row.known.is_robot() != (row.fate.called_at[0] > 0)
     };
     let mut wrong: Vec<&Row> = rows.iter().filter(is_wrong).collect();
     let sureness = |row: &Row| (row.fate.highest[0] - 0.5).abs();
     wrong.sort_by(|a, b| sureness(b).total_cmp(&sureness(a)));
-    for Row { known, fate } in wrong.into_iter().take(many) {
-        writeln!(
-            page,
-            "  {} is {} ({}): {:.3} after {} pages",
-            known.name, known.label, known.kind, fate.highest[0], fate.pages
-        )?;
-    }
-    Ok(())
+    let line = |row: &Row| {
+        let Known { name, label, kind } = &row.known;
+        let (highest, pages) = (row.fate.highest[0], row.fate.pages);
+        format!("{name} is {label} ({kind}): {highest:.3} after {pages} pages")
+    };
+    wrong.into_iter().take(many).map(line).collect()
 }

@@ -7,6 +7,7 @@ use anyhow::Context;
 use anyhow::bail;
 use cattlegrid_core::Analysis;
 use cattlegrid_core::Settings;
+use cattlegrid_core::analysis::Block;
 use cattlegrid_core::format::Format;
 use cattlegrid_core::profile::Record;
 use cattlegrid_core::profile::Recorder;
@@ -67,7 +68,7 @@ impl KnownSources {
 /// One log or world.
 pub(crate) enum Set<'a> {
     Log(&'a LogArgs),
-    World(SceneKind, u64),
+    World(&'a LogArgs, SceneKind, u64),
 }
 
 /// The logs as one set, or each world as one.
@@ -76,7 +77,7 @@ pub(crate) fn sets(log: &LogArgs) -> anyhow::Result<Vec<Set<'_>>> {
     let (worlds, logs): (Vec<&String>, Vec<&String>) = log.logs.iter().partition(is_world);
     if logs.is_empty() {
         let worlds: anyhow::Result<Vec<Vec<Set<'_>>>> =
-            worlds.iter().map(|name| worlds_of(name)).collect();
+            worlds.iter().map(|name| worlds_of(log, name)).collect();
         return Ok(worlds?.into_iter().flatten().collect());
     }
     if !worlds.is_empty() {
@@ -86,7 +87,7 @@ pub(crate) fn sets(log: &LogArgs) -> anyhow::Result<Vec<Set<'_>>> {
 }
 
 /// `world:KIND:SEED` or `world:KIND:FIRST-LAST`.
-fn worlds_of(name: &str) -> anyhow::Result<Vec<Set<'static>>> {
+fn worlds_of<'a>(log: &'a LogArgs, name: &str) -> anyhow::Result<Vec<Set<'a>>> {
     let (kind, seeds) = kind_and_seeds(name)?;
     let mut kinds = SceneKind::ALL.into_iter();
     let found = kinds.find(|known| known.name() == kind);
@@ -94,37 +95,58 @@ fn worlds_of(name: &str) -> anyhow::Result<Vec<Set<'static>>> {
         let known = SceneKind::ALL.map(SceneKind::name).join(", ");
         format!("there are no sessions in a world '{kind}'; there are in {known}")
     })?;
-    Ok(seeds.map(|seed| Set::World(found, seed)).collect())
+    Ok(seeds.map(|seed| Set::World(log, found, seed)).collect())
 }
 
 impl Set<'_> {
-    /// Gives every request to `each` in the order of time, and says what the sources are.
-    pub(crate) fn replay(
-        &self,
-        labels: Truth<'_>,
-        each: impl FnMut(&Record) + Send,
-    ) -> anyhow::Result<KnownSources> {
+    /// What the sources are.
+    pub(crate) fn truth(&self, labels: Truth<'_>) -> anyhow::Result<KnownSources> {
         match (self, labels) {
+            (Set::Log(log), Truth::File(path)) => truth_of_file(log, path),
+            (Set::Log(log), Truth::Derived) => derived_truth(log),
             (Set::Log(_), Truth::Worlds) => bail!(
                 "whether the sources of a log are people or robots must be known: give --labels FILE (columns source and label)"
             ),
-            (Set::Log(log), Truth::File(path)) => {
-                let truth = truth_of_file(log, path)?;
-                logs::replay(log, each)?;
-                Ok(truth)
-            }
-            (Set::Log(log), Truth::Derived) => {
-                let truth = derived_truth(log)?;
-                logs::replay(log, each)?;
-                Ok(truth)
-            }
-            (Set::World(kind, seed), Truth::Worlds) => {
-                let mut scene = kind.build(*seed);
-                replay_scene(&mut scene, each)?;
-                Ok(truth_of_scene(&scene))
-            }
+            (Set::World(_, kind, seed), Truth::Worlds) => Ok(truth_of_scene(&kind.build(*seed))),
             (Set::World(..), _) => bail!("labels are for logs; worlds bring their own"),
         }
+    }
+
+    /// Gives every request to `each` in the order of time.
+    pub(crate) fn replay(&self, mut each: impl FnMut(&Record) + Send) -> anyhow::Result<()> {
+        self.read(|analysis, blocks| analysis.replay(blocks, &mut each))?;
+        Ok(())
+    }
+
+    /// Gives blocks of lines to `work`, and the analysis that it worked with back.
+    pub(crate) fn read(
+        &self,
+        mut work: impl FnMut(&mut Analysis, &[Block]) + Send,
+    ) -> anyhow::Result<Analysis> {
+        match self {
+            Set::Log(log) => logs::read_again(log, self.settings()?, work),
+            Set::World(log, kind, seed) => {
+                let knowledge = lists::knowledge(log.lists.as_deref())?;
+                let format = Format::parse("combined").map_err(anyhow::Error::msg)?;
+                let mut analysis =
+                    Analysis::new(self.settings()?, knowledge).map_err(anyhow::Error::msg)?;
+                let mut feed = Feed::new(format, |blocks| work(&mut analysis, blocks));
+                kind.build(*seed)
+                    .write_log(Fields::Combined, &mut feed)
+                    .context("the world could not be written")?;
+                feed.finish();
+                Ok(analysis)
+            }
+        }
+    }
+
+    /// The settings that it is read with.
+    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+        let (Set::Log(log) | Set::World(log, ..)) = self;
+        Ok(Settings {
+            keep_bands: true,
+            ..logs::settings(log)?
+        })
     }
 }
 
@@ -154,8 +176,9 @@ fn truth_of_file(log: &LogArgs, path: &Path) -> anyhow::Result<KnownSources> {
 
 fn derived_truth(log: &LogArgs) -> anyhow::Result<KnownSources> {
     let recorder = recorder(log)?;
+    // Who sends less has no session to judge, and there may be millions of them.
     let settings = Settings {
-        min_requests: 0,
+        min_requests: u64::from(PAGES_MIN),
         ..logs::settings(log)?
     };
     let read = logs::read(log, settings)?;
@@ -190,18 +213,6 @@ fn truth_of_scene(scene: &Scene) -> KnownSources {
         sources: scene.parties().iter().filter_map(row).collect(),
         ..KnownSources::default()
     }
-}
-
-fn replay_scene(scene: &mut Scene, mut each: impl FnMut(&Record)) -> anyhow::Result<()> {
-    let format = Format::parse("combined").map_err(anyhow::Error::msg)?;
-    let mut analysis =
-        Analysis::new(Settings::default(), lists::knowledge(None)?).map_err(anyhow::Error::msg)?;
-    let mut feed = Feed::new(format, |blocks| analysis.replay(blocks, &mut each));
-    scene
-        .write_log(Fields::Combined, &mut feed)
-        .context("the world could not be written")?;
-    feed.finish();
-    Ok(())
 }
 
 /// One session at one moment, with its truth.
@@ -262,7 +273,8 @@ fn collect_set(
         kind: String::new(),
         is_end,
     };
-    let truth = set.replay(labels, |record| {
+    let truth = set.truth(labels)?;
+    set.replay(|record| {
         let ongoing = sessions.observe(record);
         if record.is_page() && LOOKS.contains(&ongoing.session.pages) {
             let first = ongoing.session.first;

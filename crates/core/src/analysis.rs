@@ -1,5 +1,6 @@
 //! The loop: blocks of lines in, a [`Report`] out. Parsing and folding run in parallel; the result does not show it.
 
+mod again;
 mod bounds;
 mod finish;
 mod hidden;
@@ -9,6 +10,7 @@ mod replay;
 mod sample;
 mod silence;
 mod sites;
+mod steps;
 mod stitch;
 mod stories;
 mod suspects;
@@ -33,12 +35,12 @@ use crate::report::Report;
 use crate::request::Source;
 use crate::table::Clock;
 use crate::table::Table;
+use again::Before;
 pub use hidden::SecondReading;
 use parse::ParseContext;
 use parse::Parsed;
 use parse::Parser;
 use stitch::Stitcher;
-pub use suspects::Suspect;
 
 /// Tables that sources are spread over: many enough to keep threads busy, few enough to be filled in long runs.
 const TABLES: usize = 64;
@@ -91,6 +93,8 @@ pub struct Analysis {
     /// What a knowledge base says: requests that it refused are left out.
     standing: Option<Standing>,
     examples: Vec<Vec<u8>>,
+    /// What the last judgement said, where the log is judged again and again.
+    before: Before,
 }
 
 impl Analysis {
@@ -102,6 +106,7 @@ impl Analysis {
             standing: None,
             focus: settings.focus.as_deref().map(|name| recorder.source(name)),
             examples: Vec::new(),
+            before: Before::default(),
             recorder,
             tables: (0..TABLES).map(|_| Table::new(hasher.clone())).collect(),
             stitcher: Stitcher::new(settings.time_jump_seconds),
@@ -196,13 +201,18 @@ impl Analysis {
         format
     }
 
-    fn fold(&mut self, parsed: &[Parsed]) {
+    /// Windows are counted from the first request on.
+    fn start_clock(&mut self) {
         if self.clock.is_none() {
             self.clock = self
                 .stitcher
                 .first_time()
                 .map(|first| self.settings.clock(first));
         }
+    }
+
+    fn fold(&mut self, parsed: &[Parsed]) {
+        self.start_clock();
         let Some(clock) = self.clock else { return };
         self.tables
             .par_iter_mut()
@@ -221,10 +231,10 @@ impl Analysis {
 
     /// Judges what was seen so far. A line far off in time is left out until the next one tells whether it counts.
     pub fn report(&self) -> Report {
-        finish::report(self)
+        finish::report(self).0
     }
 
-    /// Judges everything that was seen.
+    /// Judges everything that was seen, anew: what somebody was called on the way does not count.
     pub fn finish(mut self) -> Report {
         self.close();
         self.report()
@@ -240,6 +250,7 @@ impl Analysis {
     }
 
     fn close(&mut self) {
+        self.before = Before::default();
         let held = self.stitcher.release(TABLES);
         self.fold(&held);
         self.tables.par_iter_mut().for_each(Table::seal);

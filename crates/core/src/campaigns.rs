@@ -10,6 +10,7 @@ mod shared;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use cattlegrid_learn::cluster;
 use cattlegrid_learn::cluster::Fingerprint;
@@ -50,7 +51,7 @@ pub use found::Judged;
 use found::settle;
 use pool::Sums;
 use shared::Group;
-use shared::Key;
+pub use shared::Key;
 use shared::Manner;
 use shared::Print;
 use shared::Seen;
@@ -89,6 +90,8 @@ pub struct Finder<'a> {
     pub agents: &'a AgentIndex,
     /// Thresholds, rules, weights and the model.
     pub settings: &'a Settings,
+    /// What campaigns were found by at the judgement before: a little less is enough for these.
+    pub before: &'a BTreeSet<Key>,
 }
 
 impl Finder<'_> {
@@ -361,7 +364,7 @@ impl Finder<'_> {
             return;
         }
         let verdict = self.judge(key, &group, everybody);
-        let is_campaign = verdict.class == Class::Crawler && self.is_enough(key.how, &verdict);
+        let is_campaign = verdict.class == Class::Crawler && self.is_enough(key, &verdict);
         let shared = self.tell(key, group.members[0]);
         let told = format!("{shared}{}", reason(&verdict));
         found.note(Judged {
@@ -376,6 +379,7 @@ impl Finder<'_> {
             is_campaign,
         });
         if is_campaign {
+            found.keys.insert(key);
             found.add(key, group, verdict, told);
         }
     }
@@ -391,6 +395,7 @@ impl Finder<'_> {
             model: self.settings.model.as_deref(),
             scratch: &scratch,
             campaign: None,
+            before: self.before.contains(&key).then_some(Toward::Crawler),
         };
         let together = Together {
             evidence: match key.how {
@@ -418,13 +423,17 @@ impl Finder<'_> {
     }
 
     /// Whether what was found is more than what the group was chosen by.
-    fn is_enough(&self, how: How, verdict: &Verdict) -> bool {
+    fn is_enough(&self, key: Key, verdict: &Verdict) -> bool {
+        if self.before.contains(&key) {
+            // It was enough before: the sum decides whether it still is.
+            return true;
+        }
         let sum = |of: &dyn Fn(&str) -> bool| -> f64 {
             let evidence = verdict.evidence.iter();
             let counted = evidence.filter(|item| of(item.detector));
             counted.map(|item| item.weight).sum()
         };
-        match how {
+        match key.how {
             // Times that others do not share are enough to look; the verdict says what they are. A form that many come for and
             // nothing else is an attack.
             How::Times | How::Login | How::Form => true,

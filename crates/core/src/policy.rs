@@ -6,6 +6,7 @@ mod counters;
 mod limits;
 mod rates;
 mod standing;
+mod suspects;
 
 pub use counters::Counters;
 pub use counters::DAY;
@@ -14,6 +15,8 @@ pub use limits::Limits;
 pub use standing::Action;
 pub use standing::Ruling;
 pub use standing::Standing;
+pub use suspects::Suspect;
+pub use suspects::Suspects;
 
 use std::io::Read;
 use std::sync::Arc;

@@ -1,26 +1,31 @@
 //! Containment, rehearsed on an old log: what limits would have cost people and stopped of crawlers, by the very code that serves live
 //! traffic. Who is who is known from an analysis of the same log.
 
+mod gate;
+mod steadiness;
+mod treated;
 mod volumes;
 
+pub use gate::Answered;
+pub use gate::Gate;
+pub use gate::Habit;
+pub use steadiness::CHANGES;
+pub use steadiness::CLASSES;
+pub use steadiness::Steadiness;
+pub use steadiness::Turn;
+pub use steadiness::Watcher;
+pub use treated::Treated;
 pub use volumes::Volumes;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
 use crate::policy::Action;
-use crate::policy::Asked;
-use crate::policy::Clearance;
 use crate::policy::DAY;
 use crate::policy::Decision;
 use crate::policy::Limits;
-use crate::policy::Place;
-use crate::policy::Policy;
 use crate::policy::Proof;
 use crate::policy::Ruling;
-use crate::policy::Standing;
-use crate::policy::Tally;
-use crate::profile::Content;
 use crate::profile::Record;
 use crate::profile::flag;
 use crate::report::Band;
@@ -114,14 +119,9 @@ struct Visitor {
 /// A rehearsal under way.
 #[derive(Debug)]
 pub struct Rehearsal {
-    policy: Policy,
-    standing: Standing,
+    gate: Gate,
     visitors: Vec<Visitor>,
     index: HashMap<Source, u32, RandomState>,
-    /// Clearances by source and agent: their number, and until when they are good.
-    cleared: HashMap<(Source, u32), (u64, u32), RandomState>,
-    /// Clearances that were given out, which number them.
-    clearances: u64,
     /// When sources passed the second limit.
     passed: HashMap<Source, u32, RandomState>,
     /// First and last day.
@@ -150,13 +150,9 @@ impl Rehearsal {
             .collect();
         let sources = visitors.iter().map(|visitor| visitor.source);
         Rehearsal {
-            // The seed does not matter: nobody can choose addresses for an old log.
-            policy: Policy::new(limits, visitors.len().max(1000), 0),
-            standing: Standing::default(),
+            gate: Gate::new(limits, visitors.len()),
             index: sources.zip(0..).collect(),
             visitors,
-            cleared: HashMap::default(),
-            clearances: 0,
             passed: HashMap::default(),
             days: (span.0 / DAY, span.1 / DAY),
             requests: Volumes::default(),
@@ -174,26 +170,21 @@ impl Rehearsal {
         let is_page = record.has(flag::PAGE);
         self.count(at as usize, record.time, is_page);
         let band = self.visitors[at as usize].band;
-        let asked = Asked {
-            content: match is_page {
-                true => Content::Page,
-                false => Content::Part,
-            },
-            agent: record.agent,
-            rule: record.has(flag::ROBOTS).then_some(Decision::Pass),
-            proof: match band {
-                Band::Legitimate => Proof::Proven(Decision::Pass),
-                _ => Proof::None,
-            },
-            clearance: self.clearance(source, record),
-            ..Asked::page(source, record.time)
+        let proof = match band {
+            Band::Legitimate => Proof::Proven(Decision::Pass),
+            _ => Proof::None,
         };
-        let decided = self.policy.decide(&asked, &self.standing);
-        if decided.is_to_be_judged(&self.policy.limits) {
+        let habit = match band {
+            Band::People => Habit::Solves,
+            _ => Habit::Fails,
+        };
+        let answered = self.gate.ask(record, proof, habit);
+        let limits = &self.gate.policy.limits;
+        if answered.decided.is_to_be_judged(limits) {
             self.judge(source, band, record.time);
         }
         if is_page {
-            self.tell(at as usize, &asked, decided.decision);
+            self.tell(at as usize, &answered);
         }
     }
 
@@ -226,21 +217,10 @@ impl Rehearsal {
         (visitor.requests, visitor.pages) = (0, 0);
     }
 
-    fn clearance(&self, source: Source, record: &Record) -> Option<Clearance> {
-        let cleared = self.cleared.get(&(source, record.agent));
-        cleared.and_then(|(id, until)| {
-            (record.time < *until).then_some(Clearance {
-                id: *id,
-                pages: self.policy.limits.clearance_pages,
-                place: Place::Home,
-            })
-        })
-    }
-
     /// Above the second limit the models decide, within a second: what the analysis found is what they would say.
     fn judge(&mut self, source: Source, band: Band, time: u32) {
         let since = *self.passed.entry(source).or_insert(time);
-        let limits = &self.policy.limits;
+        let limits = &self.gate.policy.limits;
         // People go on solving challenges: an entry takes a crowd on three days, and a rehearsal must not promise too much.
         if !matches!(band, Band::Unauthorized | Band::Masquerading) {
             return;
@@ -249,7 +229,7 @@ impl Rehearsal {
             return;
         }
         self.passed.remove(&source);
-        self.standing.add_source(
+        self.gate.standing.add_source(
             source,
             Ruling {
                 action: Action::Deny,
@@ -263,44 +243,28 @@ impl Rehearsal {
     }
 
     /// What becomes of a page request: people solve what they are asked to, crawlers do not.
-    fn tell(&mut self, at: usize, asked: &Asked, decision: Decision) {
+    fn tell(&mut self, at: usize, answered: &Answered) {
         let visitor = &mut self.visitors[at];
         let fate = &mut self.fates[visitor.band as usize];
         fate.pages += 1;
-        match decision {
-            Decision::Pass => fate.passed += 1,
-            // They come again a moment later.
-            Decision::Throttle if visitor.band == Band::People => fate.passed += 1,
-            Decision::Challenge | Decision::Throttle => {
-                fate.challenged += u64::from(!visitor.is_challenged);
-                visitor.is_challenged = true;
-                if visitor.band != Band::People {
-                    fate.held += 1;
-                    visitor.lost += 1;
-                    return;
-                }
-                fate.solved += 1;
-                fate.passed += 1;
-                self.clear(asked);
-            }
+        fate.passed += u64::from(answered.has_passed);
+        fate.solved += u64::from(answered.has_solved);
+        visitor.lost += u32::from(!answered.has_passed);
+        match answered.decided.decision {
             Decision::Block => {
                 fate.refused += u64::from(!visitor.is_refused);
                 visitor.is_refused = true;
                 fate.blocked += 1;
-                visitor.lost += 1;
             }
+            Decision::Challenge | Decision::Throttle
+                if answered.has_solved || !answered.has_passed =>
+            {
+                fate.challenged += u64::from(!visitor.is_challenged);
+                visitor.is_challenged = true;
+                fate.held += u64::from(!answered.has_passed);
+            }
+            _ => {}
         }
-    }
-
-    /// Gives a new clearance, with a budget of its own. The page that was asked for is its first.
-    fn clear(&mut self, asked: &Asked) {
-        self.clearances += 1;
-        let hours = self.policy.limits.clearance_hours;
-        let until = asked.time.saturating_add(hours.saturating_mul(3600));
-        let clearance = (self.clearances, until);
-        self.cleared.insert((asked.source, asked.agent), clearance);
-        let tally = Tally::clearance(self.clearances);
-        self.policy.counters.count(tally, asked.time, 1);
     }
 
     /// What the whole log says.
@@ -325,8 +289,8 @@ impl Rehearsal {
             }),
             stopped: self.stopped(),
             advice: advice(&self.pages),
-            forgotten: self.policy.counters.forgotten(),
-            limits: self.policy.limits,
+            forgotten: self.gate.policy.counters.forgotten(),
+            limits: self.gate.policy.limits,
             requests: self.requests,
             pages: self.pages,
             fates: self.fates,

@@ -264,9 +264,6 @@ impl Table {
                 }
             }
         }
-        for number in self.visits.take_pageless() {
-            self.profiles.get_mut(number).visits_mut().note_pageless();
-        }
     }
 
     fn take_in(&mut self, record: &Record, ahead: &Ahead, clock: &Clock) {
@@ -385,6 +382,11 @@ impl Table {
     /// Notes which long visits go on, for [`Table::take_watched`].
     pub fn watch(&mut self) {
         self.visits.watch();
+    }
+
+    /// True where [`Table::take_watched`] has something to go through.
+    pub fn has_watched(&self) -> bool {
+        self.visits.has_watched()
     }
 
     /// Goes through the long visits that had requests since the last call. Each may come more than once.

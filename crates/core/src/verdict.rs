@@ -315,7 +315,7 @@ fn weigh(
         families[Family::Identity as usize] = weak_name(&verdict.evidence);
         let max = weights.family_max;
         let sum = |family: Family| (family, families[family as usize].clamp(-max, max));
-        by_sum(profile, FAMILIES.map(sum), weights, verdict)
+        by_sum(profile, FAMILIES.map(sum), &bars(context, weights), verdict)
     });
     if verdict.class == Class::Undecided {
         verdict.cause = Some(cause(&verdict.evidence, &ballots));
@@ -364,17 +364,43 @@ fn by_name(
     })
 }
 
+/// Decibans by which less is enough to stay what one was called before. What a source is compared with changes from hour to hour, and
+/// findings of two decibans come and go with it.
+const STAY_DECIBANS: f64 = 3.0;
+
+/// Sums that make a crawler, or a person.
+struct Bars {
+    /// From here on a crawler.
+    crawler_from: f64,
+    /// Up to here a person.
+    user_to: f64,
+    /// From here on a crawler whose verdict does not depend on its visits.
+    without_visits: f64,
+}
+
+fn bars(context: &Context<'_>, weights: &Weights) -> Bars {
+    let stay = |class: Toward| match context.before == Some(class) {
+        true => STAY_DECIBANS,
+        false => 0.0,
+    };
+    Bars {
+        crawler_from: weights.crawler_from - stay(Toward::Crawler),
+        user_to: weights.user_to + stay(Toward::User),
+        without_visits: weights.crawler_from,
+    }
+}
+
 /// Otherwise the families' sum decides, if it is far enough from nothing.
 fn by_sum(
     profile: &Profile,
     families: [(Family, f64); FAMILIES.len()],
-    weights: &Weights,
+    bars: &Bars,
     mut verdict: Verdict,
 ) -> Verdict {
     let sum: f64 = families.iter().map(|(_, decibans)| decibans).sum();
     verdict.decibans = sum;
-    let is_crawler = sum >= weights.crawler_from;
-    if !is_crawler && sum > weights.user_to {
+    let is_crawler = sum >= bars.crawler_from;
+    if !is_crawler && sum > bars.user_to {
         return verdict;
     }
     verdict.class = if is_crawler {
@@ -394,7 +420,8 @@ fn by_sum(
         let visits = families
             .iter()
             .find(|(family, _)| *family == Family::Visits);
-        verdict.by_visits = visits.is_some_and(|(_, visits)| sum - visits < weights.crawler_from);
+        verdict.by_visits =
+            visits.is_some_and(|(_, visits)| *visits > 0.0 && sum - visits < bars.without_visits);
         let is_browser = profile.browsers > profile.agents_logged / 2;
         verdict.kind = Some(if is_browser {
             Kind::Masquerading

@@ -5,7 +5,6 @@ pub(crate) mod connection;
 pub(crate) mod gate;
 pub(crate) mod log;
 pub(crate) mod metrics;
-pub(crate) mod suspects;
 pub(crate) mod worker;
 
 pub(crate) use connection::Connection;

@@ -10,6 +10,8 @@ mod inspect_page;
 mod json;
 mod plan;
 mod plan_page;
+pub mod replay;
+mod replay_page;
 mod text;
 mod words;
 
@@ -22,5 +24,8 @@ pub use json::write_json;
 pub use plan::write_plan;
 pub use plan::write_plan_json;
 pub use plan_page::write_plan_html;
+pub use replay::write_replay;
+pub use replay::write_replay_json;
+pub use replay_page::write_replay_html;
 pub use text::TextOptions;
 pub use text::write_text;

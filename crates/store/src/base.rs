@@ -4,6 +4,7 @@ mod backup;
 mod open;
 mod rows;
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::path::PathBuf;
@@ -197,52 +198,60 @@ impl Base {
     }
 
     fn rulings(&self, now: Option<u32>, agent: impl Fn(&[u8]) -> u32) -> Result<Standing, Fault> {
-        let mut entries = self.entries()?;
-        entries.retain(|(_, entry)| !now.is_some_and(|now| entry.is_expired(now)));
-        let ends = |entry: &Entry| match now {
-            Some(now) => entry.ends(now),
-            None => entry.expires,
-        };
-        let ruling = |id: u64, entry: &Entry| Ruling {
-            action: entry.action,
-            is_owners: entry.origin == Origin::Owner,
-            cap: entry.cap,
-            since: entry.created,
-            until: ends(entry).unwrap_or(u32::MAX),
-            entry: id,
-        };
-        let campaigns: std::collections::BTreeMap<&str, Ruling> = entries
-            .iter()
-            .filter_map(|(id, entry)| match &entry.subject {
-                Subject::Campaign(name) => Some((name.as_str(), ruling(*id, entry))),
-                _ => None,
-            })
-            .collect();
-        let mut standing = Standing::default();
-        for (id, entry) in &entries {
-            // What is said of a campaign holds for its sources, unless the owner has said something of the source itself.
-            let of_campaign = entry
-                .campaign
-                .as_deref()
-                .and_then(|name| campaigns.get(name));
-            let own = ruling(*id, entry);
-            let ruling = of_campaign.filter(|_| !own.is_owners).unwrap_or(&own);
-            match &entry.subject {
-                Subject::Source(network) => match entry.subject.source() {
-                    Some(source) => standing.add_source(source, *ruling),
-                    None => standing.add_network(*network, *ruling),
-                },
-                Subject::Network(network) => standing.add_network(*network, *ruling),
-                Subject::Agent(name) => standing.add_agent(agent(name.as_bytes()), *ruling),
-                Subject::Campaign(_) => {}
-            }
-        }
-        Ok(standing)
+        Ok(standing_of(&self.entries()?, now, agent))
     }
 
     fn fault(&self, error: &rusqlite::Error) -> Fault {
         Fault::of(&self.path, error)
     }
+}
+
+/// What entries say at a time, or at any time: also what those said that have ended.
+pub fn standing_of(
+    entries: &[(u64, Entry)],
+    now: Option<u32>,
+    agent: impl Fn(&[u8]) -> u32,
+) -> Standing {
+    let is_over = |entry: &Entry| now.is_some_and(|now| entry.is_expired(now));
+    let current = || entries.iter().filter(|(_, entry)| !is_over(entry));
+    let ends = |entry: &Entry| match now {
+        Some(now) => entry.ends(now),
+        None => entry.expires,
+    };
+    let ruling = |id: u64, entry: &Entry| Ruling {
+        action: entry.action,
+        is_owners: entry.origin == Origin::Owner,
+        cap: entry.cap,
+        since: entry.created,
+        until: ends(entry).unwrap_or(u32::MAX),
+        entry: id,
+    };
+    let campaigns: BTreeMap<&str, Ruling> = current()
+        .filter_map(|(id, entry)| match &entry.subject {
+            Subject::Campaign(name) => Some((name.as_str(), ruling(*id, entry))),
+            _ => None,
+        })
+        .collect();
+    let mut standing = Standing::default();
+    for (id, entry) in current() {
+        // What is said of a campaign holds for its sources, unless the owner has said something of the source itself.
+        let of_campaign = entry
+            .campaign
+            .as_deref()
+            .and_then(|name| campaigns.get(name));
+        let own = ruling(*id, entry);
+        let ruling = of_campaign.filter(|_| !own.is_owners).unwrap_or(&own);
+        match &entry.subject {
+            Subject::Source(network) => match entry.subject.source() {
+                Some(source) => standing.add_source(source, *ruling),
+                None => standing.add_network(*network, *ruling),
+            },
+            Subject::Network(network) => standing.add_network(*network, *ruling),
+            Subject::Agent(name) => standing.add_agent(agent(name.as_bytes()), *ruling),
+            Subject::Campaign(_) => {}
+        }
+    }
+    standing
 }
 
 /// Why changes cannot be undone.

@@ -15,6 +15,7 @@ pub use base::Applied;
 pub use base::Base;
 pub use base::Change;
 pub use base::ChangeRecord;
+pub use base::standing_of;
 pub use entry::Entry;
 pub use entry::Origin;
 pub use entry::Proof;

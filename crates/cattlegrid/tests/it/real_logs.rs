@@ -370,22 +370,17 @@ fn people_of_a_page_view_counter_are_not_accused_by_their_sessions() {
         &log,
         "--labels",
         &labels,
-        "--quiet",
+        "--json",
+        "-",
         "--threshold",
         "0.97",
     ]);
     assert!(output.status.success(), "{}", crate::stderr(&output));
-    let page = crate::stdout(&output);
-    let is_of_people = |line: &&str| line.trim_start().starts_with("person ");
-    let last = page.lines().find(is_of_people).unwrap();
-    let counts: Vec<usize> = last
-        .split_whitespace()
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    let [all, judged, accused] = counts[..] else {
-        panic!("{page}");
-    };
+    let document: serde_json::Value = serde_json::from_str(&crate::stdout(&output)).unwrap();
+    let people = &document["kinds"][0];
+    let of = |name: &str| people[name].as_u64().unwrap() as usize;
+    let [all, judged, accused] = ["sources", "judged", "called"].map(of);
     // Some views are of pages whose address is none.
     assert!(all * 100 > visitors.len() * 99, "{all}");
-    assert!(judged > 1500 && accused * 1000 <= all, "{last}");
+    assert!(judged > 1500 && accused * 1000 <= all, "{people}");
 }

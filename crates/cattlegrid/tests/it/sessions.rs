@@ -64,7 +64,7 @@ fn a_log_with_labels_is_replayed_like_its_world() {
     let output = run(&["simulate", "visits", "--seed", "9", "--out", out, "-q"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let (log, labels) = (path("access.log"), path("labels.csv"));
-    let from_log = run(&["replay", &log, "--labels", &labels, "--quiet"]);
+    let from_log = run(&["replay", &log, "--labels", &labels]);
     let from_world = run(&["replay", "world:visits:9"]);
     assert!(from_log.status.success(), "{}", stderr(&from_log));
     assert_eq!(stdout(&from_log), stdout(&from_world));
@@ -85,6 +85,84 @@ fn a_log_with_labels_is_replayed_like_its_world() {
     );
 }
 
+/// What each source is, by a report.
+fn verdicts(path: &str) -> Vec<(String, serde_json::Value)> {
+    let report = std::fs::read_to_string(path).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let sources = report["sources"].as_array().unwrap();
+    let verdict = |source: &serde_json::Value| {
+        let name = source["source"].as_str().unwrap().to_owned();
+        (name, source.clone())
+    };
+    sources.iter().map(verdict).collect()
+}
+
+#[test]
+fn a_replay_ends_in_the_verdicts_of_an_analysis() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let out = folder.path().to_str().unwrap();
+    let output = run(&["simulate", "visits", "--seed", "10", "--out", out, "-q"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let (log, labels) = (path("access.log"), path("labels.csv"));
+    let (analysed, replayed) = (path("analysed.json"), path("replayed.json"));
+    let output = run(&["analyze", &log, "--json", &analysed, "--quiet"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output = run(&["replay", &log, "--labels", &labels, "--report", &replayed]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let (analysed, replayed) = (verdicts(&analysed), verdicts(&replayed));
+    assert!(analysed.len() > 500);
+    assert_eq!(analysed, replayed);
+}
+
+#[test]
+fn the_gate_of_a_replay_holds_robots_and_lets_people_pass() {
+    let folder = TempDir::new().unwrap();
+    let page = folder.path().join("page.html");
+    let page = page.to_str().unwrap();
+    let replay = |solvers: &str| {
+        let output = run(&[
+            "replay",
+            "world:visits:11",
+            "--solvers",
+            solvers,
+            "--json",
+            "-",
+            "--html",
+            page,
+        ]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let document: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let groups = &document["gate"]["groups"];
+        let of = |group: &str, name: &str| groups[group][name].as_u64().unwrap();
+        let got = |group: &str| 100 * of(group, "passed") / of(group, "pages");
+        (got("people"), got("robots"), of("robots", "suspected"))
+    };
+    let (people, robots, suspected) = replay("people");
+    assert!(people >= 95 && robots <= 40, "{people}, {robots}");
+    assert!(suspected > 10, "{suspected}");
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(html.contains("people solve every challenge, robots none"));
+    assert!(html.contains("Figure 6"));
+    let (people, robots, _) = replay("everyone");
+    assert!(people >= 95 && robots >= 80, "{people}, {robots}");
+    let (people, ..) = replay("nobody");
+    assert!(people <= 60, "{people}");
+}
+
+#[test]
+fn without_labels_a_replay_is_about_agreement() {
+    let output = run(&["replay", "../../examples/access.log"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let page = stdout(&output);
+    assert!(page.contains("agreement, not accuracy"), "{page}");
+    assert!(
+        stderr(&output).contains("judgements"),
+        "{}",
+        stderr(&output)
+    );
+}
+
 #[test]
 fn what_is_missing_is_said() {
     let check = |arguments: &[&str], message: &str| {
@@ -92,7 +170,8 @@ fn what_is_missing_is_said() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(stderr(&output).contains(message), "{}", stderr(&output));
     };
-    check(&["replay", "access.log"], "give --labels FILE");
+    check(&["replay", "-"], "or --labels FILE");
+    check(&["replay", "no.log", "--labels", "no.csv"], "no.csv");
     check(&["replay", "world:visit:1"], "there are in market, midsize");
     check(&["replay", "world:visits:x"], "should be world:KIND:SEEDS");
     check(

@@ -2,10 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use cattlegrid_learn::series::Scratch;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
@@ -24,9 +27,11 @@ use super::trials::decisive;
 use super::trials::is_hardly_decided;
 use crate::campaigns::Campaigns;
 use crate::campaigns::Finder;
+use crate::campaigns::Key;
 use crate::detectors::SPECS;
 use crate::detectors::shape_values;
 use crate::evidence::Context;
+use crate::evidence::Toward;
 use crate::knowledge::Knowledge;
 use crate::knowledge::Purpose;
 use crate::knowledge::Robot;
@@ -60,8 +65,8 @@ use crate::verdict::Verdict;
 use crate::verdict::judge;
 use crate::verdict::judge_whole;
 
-/// Judges what was seen so far.
-pub(super) fn report(analysis: &Analysis) -> Report {
+/// Judges what was seen so far. Gives what campaigns were found by, too.
+pub(super) fn report(analysis: &Analysis) -> (Report, BTreeSet<Key>) {
     let mut report = Report {
         window_seconds: analysis.settings.window_seconds,
         min_requests: analysis.settings.min_requests,
@@ -70,7 +75,7 @@ pub(super) fn report(analysis: &Analysis) -> Report {
     let (agents, sample) = gather(analysis, &mut report.statuses);
     report.lines = lines(analysis);
     let Some(clock) = analysis.clock else {
-        return report;
+        return (report, BTreeSet::new());
     };
     let sites = sites(&analysis.tables, clock.bins as usize);
     let (first, last) = describe_log(&sites, &mut report);
@@ -86,6 +91,7 @@ pub(super) fn report(analysis: &Analysis) -> Report {
         knowledge: &analysis.knowledge,
         agents: &agents,
         settings: &analysis.settings,
+        before: &analysis.before.campaigns,
     };
     let campaigns = finder.find();
     let court = Court {
@@ -100,6 +106,7 @@ pub(super) fn report(analysis: &Analysis) -> Report {
         hosts: &hosts,
         span: (first, last),
         focus: analysis.focus,
+        before: &analysis.before.sources,
     };
     let sampled = sample.sources(analysis.tables.len(), |source| {
         table_of(source, &analysis.hasher, analysis.tables.len())
@@ -124,7 +131,7 @@ pub(super) fn report(analysis: &Analysis) -> Report {
         inspection.lines = analysis.examples.clone();
     }
     report.sources = sorted_sources(whole.sources);
-    report
+    (report, campaigns.keys)
 }
 
 /// What was read and what was skipped.
@@ -280,6 +287,8 @@ pub(super) struct Court<'a> {
     span: (u32, u32),
     /// The source that is looked at closely.
     focus: Option<Source>,
+    /// What sources were called before.
+    before: &'a HashMap<Source, Toward, RandomState>,
 }
 
 /// Pages from which a source of one window is judged again beside the whole log's visitors.
@@ -320,7 +329,9 @@ impl Court<'_> {
                 }
                 let context = self.context(source, *window, &scratch);
                 let judge = || self.judge(profile, &context);
-                let is_alone = context.campaign.is_none() && !self.settings.has_own_rules;
+                let is_alone = context.campaign.is_none()
+                    && context.before.is_none()
+                    && !self.settings.has_own_rules;
                 let verdict = match profile.only_request().filter(|_| is_alone) {
                     Some(request) => silence.verdict(*window, request, judge),
                     None => judge(),
@@ -355,6 +366,7 @@ impl Court<'_> {
             model: self.settings.model.as_deref(),
             scratch,
             campaign: self.campaigns.membership(source, window),
+            before: self.before.get(&source).copied(),
         }
     }
 

@@ -2,21 +2,11 @@
 
 use super::Analysis;
 use crate::detectors::visit_probability;
+use crate::policy::Suspect;
 use crate::profile::Around;
 use crate::profile::VISIT_PAGES_MIN;
-use crate::request::Source;
 use crate::site::Site;
-
-/// A client in whose visit something is suspicious.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Suspect {
-    /// Where it comes from.
-    pub source: Source,
-    /// Hash of its user agent.
-    pub agent: u32,
-    /// Seconds since 1970 until which the visit goes on, if nothing more comes.
-    pub until: u32,
-}
+use crate::table::Table;
 
 impl Analysis {
     /// Follows the visits that go on, for [`Analysis::suspects`].
@@ -26,6 +16,9 @@ impl Analysis {
 
     /// The visits among those with requests since the last call that are a robot's with this probability.
     pub fn suspects(&mut self, probability: f64) -> Vec<Suspect> {
+        if !self.tables.iter().any(Table::has_watched) {
+            return Vec::new();
+        }
         let around = self.around();
         let model = self.settings.model.as_deref();
         let model = model.and_then(|model| model.sessions.as_ref());

@@ -1,6 +1,7 @@
 //! What was found: campaigns, the groups that were judged, and whose members everybody is.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -151,6 +152,8 @@ const GROUPS_MAX: usize = 1000;
 pub struct Campaigns {
     /// Most requests first.
     pub all: Vec<Campaign>,
+    /// What they were found by.
+    pub keys: BTreeSet<Key>,
     /// Groups that were judged, most requests first.
     pub groups: Vec<Judged>,
     /// All requests of each window.

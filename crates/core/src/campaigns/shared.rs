@@ -23,7 +23,7 @@ use crate::table::Window;
 
 /// What some sources of one window share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Key {
+pub struct Key {
     pub(super) window: Window,
     pub(super) how: How,
     /// Hash of an agent or a session, bits of a network, number of a cluster or an autonomous system.

@@ -79,9 +79,14 @@ impl Visits {
         self.long.push(visit);
     }
 
-    /// Notes the end of a visit that had parts of pages, and no page.
+    /// Notes a visit with parts of pages, and no page so far.
     pub(crate) fn note_pageless(&mut self) {
         self.pageless = self.pageless.saturating_add(1);
+    }
+
+    /// Notes that such a visit has got a page after all.
+    pub(crate) fn take_back_pageless(&mut self) {
+        self.pageless = self.pageless.saturating_sub(1);
     }
 
     pub(super) fn absorb(&mut self, other: &Visits) {

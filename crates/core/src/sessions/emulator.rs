@@ -36,6 +36,7 @@ pub struct Emulator<'a> {
     judge: Judge<'a>,
     /// From which probability on it is called one.
     threshold: f64,
+    /// Of those whom somebody asks about: any number of others may come.
     fates: HashMap<Source, Fate, RandomState>,
 }
 
@@ -46,17 +47,19 @@ impl std::fmt::Debug for Emulator<'_> {
 }
 
 impl<'a> Emulator<'a> {
-    /// An emulation with a judge that calls robots from a probability on.
+    /// An emulation with a judge that calls robots from a probability on. What becomes of these sources is noted.
     pub fn new(
         sessions: Sessions,
         judge: impl Fn(&[f64; VALUES]) -> f64 + Send + 'a,
         threshold: f64,
+        sources: impl IntoIterator<Item = Source>,
     ) -> Emulator<'a> {
+        let sources = sources.into_iter();
         Emulator {
             sessions,
             judge: Box::new(judge),
             threshold,
-            fates: HashMap::default(),
+            fates: sources.map(|source| (source, Fate::default())).collect(),
         }
     }
 
@@ -66,7 +69,9 @@ impl<'a> Emulator<'a> {
         if !record.is_page() {
             return;
         }
-        let fate = self.fates.entry(ongoing.client.source).or_default();
+        let Some(fate) = self.fates.get_mut(&ongoing.client.source) else {
+            return;
+        };
         fate.pages = fate.pages.saturating_add(1);
         let reached = MINIMUMS
             .iter()
@@ -92,7 +97,7 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    /// What became of everybody who asked for a page, by source.
+    /// What became of the sources that were asked about.
     pub fn finish(self) -> HashMap<Source, Fate, RandomState> {
         self.fates
     }
@@ -106,7 +111,8 @@ mod tests {
     fn each_minimum_speaks_when_it_is_reached_and_nothing_is_taken_back() {
         // Robots are those whose pages come within two seconds.
         let judge = |values: &[f64; VALUES]| f64::from(u8::from(values[3] < 2.0));
-        let mut emulator = Emulator::new(Sessions::new(100, 120), judge, 0.5);
+        let sources = [1, 2, 3].map(|number| Record::page_for_tests(number, 0).source());
+        let mut emulator = Emulator::new(Sessions::new(100, 120), judge, 0.5, sources);
         for number in 0..12 {
             emulator.observe(&Record::page_for_tests(1, number));
             emulator.observe(&Record::page_for_tests(2, 30 * number));

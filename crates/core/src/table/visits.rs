@@ -34,8 +34,6 @@ pub(super) struct Ongoing {
     short: Vec<Short>,
     /// Where the search for visits that have ended goes on.
     hand: usize,
-    /// Visits that ended with parts of pages, and no page, and whose profiles are not at hand.
-    pageless: Vec<u32>,
     /// Profiles whose long visits had a request, where somebody wants to know.
     watched: Option<Vec<(u32, Source)>>,
 }
@@ -69,25 +67,28 @@ impl Ongoing {
             self.places.resize(number + 1, Place::NONE);
         }
         match self.places[number] {
-            Place::NONE => self.begin(number, record, silence),
+            Place::NONE => self.begin((number, profile), record, silence),
             Place::LONG => match profile.visits_mut().latest_mut() {
                 Some(visit) if !visit.session.is_over(record.time, silence) => {
                     visit.observe(record);
                     self.note_watched(number, record);
                 }
-                _ => self.begin(number, record, silence),
+                _ => self.begin((number, profile), record, silence),
             },
             Place(at) => {
                 let at = at as usize;
                 let visit = &mut self.short[at].visit;
                 if visit.session.is_over(record.time, silence) {
-                    if visit.session.is_pageless() {
-                        profile.visits_mut().note_pageless();
-                    }
-                    *visit = Visit::begin(record);
+                    *visit = begun(record, profile);
                     return;
                 }
+                let was_pageless = visit.session.is_pageless();
                 visit.observe(record);
+                match (was_pageless, visit.session.is_pageless()) {
+                    (false, true) => profile.visits_mut().note_pageless(),
+                    (true, false) => profile.visits_mut().take_back_pageless(),
+                    _ => {}
+                }
                 if visit.session.pages >= VISIT_PAGES_MIN {
                     profile.visits_mut().keep(*visit);
                     self.note_watched(number, record);
@@ -112,20 +113,26 @@ impl Ongoing {
         self.watched.get_or_insert_default();
     }
 
+    /// True where a long visit had a page request since the last call of [`Ongoing::take_watched`].
+    pub(super) fn has_watched(&self) -> bool {
+        let watched = self.watched.as_ref();
+        watched.is_some_and(|watched| !watched.is_empty())
+    }
+
     /// The profiles whose long visits had a page request since the last call. Each may come more than once.
     pub(super) fn take_watched(&mut self) -> Vec<(u32, Source)> {
         let watched = self.watched.as_mut();
         watched.map(std::mem::take).unwrap_or_default()
     }
 
-    fn begin(&mut self, number: usize, record: &Record, silence: u32) {
+    fn begin(&mut self, (number, profile): (usize, &mut Profile), record: &Record, silence: u32) {
         // Two looks for each new visit find all that have ended before their number has doubled.
         self.look(record.time, silence);
         self.look(record.time, silence);
         self.places[number] = Place(self.short.len() as u32);
         self.short.push(Short {
             profile: number as u32,
-            visit: Visit::begin(record),
+            visit: begun(record, profile),
         });
     }
 
@@ -136,9 +143,6 @@ impl Ongoing {
             return;
         };
         if visit.session.last.saturating_add(2 * silence) < time {
-            if visit.session.is_pageless() {
-                self.pageless.push(*profile);
-            }
             self.places[*profile as usize] = Place::NONE;
             self.remove(self.hand);
         }
@@ -176,11 +180,15 @@ impl Ongoing {
             ..self
         }
     }
+}
 
-    /// The profiles of visits that ended with parts of pages and no page, since the last call.
-    pub(super) fn take_pageless(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.pageless)
+/// A visit that begins. Whether it will have a page cannot wait until it has ended: when that is noticed depends on who else comes.
+fn begun(record: &Record, profile: &mut Profile) -> Visit {
+    let visit = Visit::begin(record);
+    if visit.session.is_pageless() {
+        profile.visits_mut().note_pageless();
     }
+    visit
 }
 
 #[cfg(test)]
@@ -285,10 +293,9 @@ mod tests {
             let visits = followed.profiles[0].visits();
             visits.map_or(0, |visits| visits.pageless)
         };
-        assert_eq!(pageless(&followed), 2, "the third goes on");
-        followed.page(1, 100_000);
-        followed.page(2, 100_000);
-        assert_eq!(followed.ongoing.take_pageless(), [0]);
+        assert_eq!(pageless(&followed), 3);
+        followed.page(0, 20_010);
+        assert_eq!(pageless(&followed), 2, "the third has a page");
     }
 
     #[test]

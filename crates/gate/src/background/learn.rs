@@ -20,6 +20,7 @@ use cattlegrid_core::Analysis;
 use cattlegrid_core::analysis::Block;
 use cattlegrid_core::format::Format;
 use cattlegrid_core::policy::Limits;
+use cattlegrid_core::policy::Suspects;
 use cattlegrid_store::Base;
 use cattlegrid_store::Fault;
 use cattlegrid_store::Updater;
@@ -206,7 +207,9 @@ impl Learning {
         if found.is_empty() && known.count() == 0 {
             return;
         }
-        let suspects = known.with(&found, now);
+        let mut suspects = Suspects::clone(&known);
+        suspects.forget_ended(now);
+        suspects.add(&found);
         let count = i64::try_from(suspects.count()).unwrap_or(i64::MAX);
         self.gate.metrics.suspects.set(count);
         self.gate.suspects.store(Arc::new(suspects));
@@ -245,7 +248,7 @@ impl Learning {
     fn judge_all(&mut self) {
         self.keep_bounds();
         self.analysis.forget_old_windows();
-        let report = self.analysis.report();
+        let report = self.analysis.judge();
         let limits = self.gate.live.load().policy.limits.clone();
         let outcome = self.update(&report, &limits);
         self.gate

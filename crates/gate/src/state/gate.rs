@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 use cattlegrid_core::policy::Counters;
 use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Standing;
+use cattlegrid_core::policy::Suspects;
 use cattlegrid_core::profile::Content;
 use cattlegrid_core::profile::Recorder;
 
@@ -17,7 +18,6 @@ use crate::challenge::Pages;
 use crate::settings::Setup;
 use crate::state::clock::Clock;
 use crate::state::metrics::Metrics;
-use crate::state::suspects::Suspects;
 
 /// What a reload replaces.
 #[derive(Debug)]

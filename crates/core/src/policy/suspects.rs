@@ -1,41 +1,55 @@
 //! Clients in whose visits something is suspicious: they meet a challenge before the first limit. Nobody is denied for it.
 
-use std::collections::HashMap;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
 
-use cattlegrid_core::analysis::Suspect;
-use cattlegrid_core::request::Source;
+use crate::request::Source;
 
 /// Clients at most. Beyond, those whose visits end first are forgotten: the limits hold for them, too.
 const CLIENTS_MAX: usize = 65_536;
 
+/// A client in whose visit something is suspicious.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Suspect {
+    /// Where it comes from.
+    pub source: Source,
+    /// Hash of its user agent.
+    pub agent: u32,
+    /// Seconds since 1970 until which the visit goes on, if nothing more comes.
+    pub until: u32,
+}
+
 /// Clients by source and the hash of their user agent, with the second at which each is one no more.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Suspects(HashMap<(Source, u32), u32>);
+pub struct Suspects(HashMap<(Source, u32), u32, RandomState>);
 
 impl Suspects {
     /// True for a client that is one at this time.
-    pub(crate) fn has(&self, source: Source, agent: u32, time: u32) -> bool {
+    pub fn has(&self, source: Source, agent: u32, time: u32) -> bool {
         let until = self.0.get(&(source, agent));
         until.is_some_and(|until| time <= *until)
     }
 
-    /// The same with others, and without those whose time is over.
-    pub(crate) fn with(&self, found: &[Suspect], now: u32) -> Suspects {
-        let mut clients = self.0.clone();
+    /// Adds some. Where there are too many, half of them are forgotten.
+    pub fn add(&mut self, found: &[Suspect]) {
         let found = found.iter();
-        clients.extend(found.map(|found| ((found.source, found.agent), found.until)));
-        clients.retain(|_, until| *until >= now);
-        if clients.len() > CLIENTS_MAX {
-            let mut ends: Vec<u32> = clients.values().copied().collect();
-            let (_, least, _) = ends.select_nth_unstable(clients.len() - CLIENTS_MAX);
+        self.0
+            .extend(found.map(|found| ((found.source, found.agent), found.until)));
+        if self.0.len() > CLIENTS_MAX {
+            let mut ends: Vec<u32> = self.0.values().copied().collect();
+            let (_, least, _) = ends.select_nth_unstable(self.0.len() - CLIENTS_MAX / 2);
             let least = *least;
-            clients.retain(|_, until| *until > least);
+            self.0.retain(|_, until| *until > least);
         }
-        Suspects(clients)
+    }
+
+    /// Removes those whose time is over.
+    pub fn forget_ended(&mut self, now: u32) {
+        self.0.retain(|_, until| *until >= now);
     }
 
     /// How many there are.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.0.len()
     }
 }
@@ -56,18 +70,23 @@ mod tests {
     #[test]
     fn suspicion_ends_and_is_the_clients_own() {
         let one = suspect(1, 100);
-        let suspects = Suspects::default().with(&[one], 50);
+        let mut suspects = Suspects::default();
+        suspects.add(&[one]);
         assert!(suspects.has(one.source, one.agent, 100));
         assert!(!suspects.has(one.source, one.agent, 101));
         assert!(!suspects.has(one.source, one.agent + 1, 60));
-        assert_eq!(suspects.with(&[], 101).count(), 0);
+        suspects.forget_ended(100);
+        assert_eq!(suspects.count(), 1);
+        suspects.forget_ended(101);
+        assert_eq!(suspects.count(), 0);
     }
 
     #[test]
     fn a_flood_of_them_is_bounded() {
         let many: Vec<Suspect> = (0..100_000).map(|number| suspect(number, number)).collect();
-        let suspects = Suspects::default().with(&many, 0);
-        assert!(suspects.count() <= CLIENTS_MAX && suspects.count() > CLIENTS_MAX - 2);
+        let mut suspects = Suspects::default();
+        suspects.add(&many);
+        assert_eq!(suspects.count(), CLIENTS_MAX / 2 - 1);
         let last = many.last().unwrap();
         assert!(suspects.has(last.source, last.agent, 0));
     }
