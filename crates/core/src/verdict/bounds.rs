@@ -43,6 +43,30 @@ const ACT_MIN: f64 = 9.0;
 /// that never sleep come close, and stay below.
 const MACHINES_TIMES_MIN: f64 = 12.5;
 
+/// Header fields that contradict the browser, or lack. What removes one of them often removes others.
+const HEADER_SIGNS: [&str; 4] = [
+    "accept_language",
+    "client_hints",
+    "fetch_metadata",
+    "header_order",
+];
+/// What they are worth together at most, unless one of them is worth more: no verdict by themselves.
+const HEADER_SIGNS_MAX: f64 = 9.0;
+
+/// Bounds what header fields are worth together: a proxy or an extension that changes one may change all of them.
+pub(super) fn weigh_header_signs(evidence: &mut [Evidence], families: &mut [f64]) {
+    let is_sign = |item: &Evidence| HEADER_SIGNS.contains(&item.detector);
+    let signs = evidence.iter().filter(|item| is_sign(item));
+    let weights: Vec<f64> = signs.map(|item| item.weight).collect();
+    let sum: f64 = weights.iter().sum();
+    let most = weights.into_iter().fold(HEADER_SIGNS_MAX, f64::max);
+    if sum > most {
+        families[Family::Headers as usize] -= sum - most;
+        let signs = evidence.iter_mut().filter(|item| is_sign(item));
+        signs.for_each(|item| item.weight *= most / sum);
+    }
+}
+
 /// What was learned of the whole shape has seen what the single rules about it say: then they count nothing. Only where it has seen
 /// nothing like the source, a rate that is kept day and night says more than it can.
 pub(super) fn weigh_shape_once(evidence: &mut [Evidence], families: &mut [f64]) {
