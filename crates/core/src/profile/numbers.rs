@@ -75,7 +75,7 @@ impl Profile {
                 count(signs.order_judged()),
             ),
             (
-                "of these another browser's or none",
+                "of these in another order",
                 count(signs.order(Order::Other)),
             ),
             ("user agents", self.agents.count() as u64),
