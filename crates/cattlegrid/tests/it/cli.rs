@@ -198,7 +198,7 @@ fn detectors_explain_themselves() {
             "{page}"
         );
     }
-    assert!(stderr(&run(&["explain", "nonsense"])).contains("known: agents_of_one_page"));
+    assert!(stderr(&run(&["explain", "nonsense"])).contains("known: accept_language"));
 }
 
 #[test]

@@ -50,12 +50,12 @@ const CHANGES: f64 = 7.0;
 
 impl Detector for AcceptLanguage {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
-        let signs = profile.signs();
-        if signs.languages == 0 {
+        let logged = profile.signs().filter(|signs| signs.languages > 0);
+        let Some(signs) = logged else {
             return Outcome::Abstain(Gap::NotKnown(
                 "no page request of a known browser with logged Accept-Language",
             ));
-        }
+        };
         let changed = signs.languages_changed;
         let followed = changed + signs.languages_kept;
         let share = f64::from(changed) / f64::from(followed.max(1));

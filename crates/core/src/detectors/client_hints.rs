@@ -75,13 +75,13 @@ const MISSING_SHOWS: f64 = 2.0;
 
 impl Detector for ClientHints {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
-        let signs = profile.signs();
-        let judged = signs.hints_judged();
-        if judged == 0 {
+        let logged = profile.signs().filter(|signs| signs.hints_judged() > 0);
+        let Some(signs) = logged else {
             return Outcome::Abstain(Gap::NotKnown(
                 "no page request of a known browser with logged Sec-CH-UA fields",
             ));
-        }
+        };
+        let judged = signs.hints_judged();
         let is_headless = signs.hints(Hints::Headless) >= HEADLESS_MIN;
         if judged < self.requests_min && !is_headless {
             return Outcome::Abstain(Gap::TooFew {

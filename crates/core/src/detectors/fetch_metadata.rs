@@ -70,13 +70,13 @@ const MISSING_SHOWS: f64 = 2.0;
 
 impl Detector for FetchMetadata {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
-        let signs = profile.signs();
-        let judged = signs.fetch_judged();
-        if judged == 0 {
+        let logged = profile.signs().filter(|signs| signs.fetch_judged() > 0);
+        let Some(signs) = logged else {
             return Outcome::Abstain(Gap::NotKnown(
                 "no page request of a known browser with logged Sec-Fetch fields",
             ));
-        }
+        };
+        let judged = signs.fetch_judged();
         if judged < self.requests_min {
             return Outcome::Abstain(Gap::TooFew {
                 what: "page requests of a known browser",

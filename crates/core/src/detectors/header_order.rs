@@ -47,13 +47,13 @@ const OTHER_SHOWS: f64 = 3.0;
 
 impl Detector for HeaderOrder {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
-        let signs = profile.signs();
-        let judged = signs.order_judged();
-        if judged == 0 {
+        let logged = profile.signs().filter(|signs| signs.order_judged() > 0);
+        let Some(signs) = logged else {
             return Outcome::Abstain(Gap::NotKnown(
                 "no page request of a known browser with logged order of header fields",
             ));
-        }
+        };
+        let judged = signs.order_judged();
         if judged < self.requests_min {
             return Outcome::Abstain(Gap::TooFew {
                 what: "page requests of a known browser",

@@ -461,10 +461,9 @@ impl Profile {
         seldom.map_or_else(Oddities::default, |seldom| seldom.oddities)
     }
 
-    /// What the header fields of its page requests say, where the log has them.
-    pub fn signs(&self) -> SignCounts {
-        let seldom = self.seldom.as_ref();
-        seldom.map_or_else(SignCounts::default, |seldom| seldom.signs)
+    /// What the header fields of its page requests say, where the log may have them.
+    pub fn signs(&self) -> Option<&SignCounts> {
+        self.seldom.as_ref().map(|seldom| &seldom.signs)
     }
 
     /// True for who does what only a browser does that shows pages.

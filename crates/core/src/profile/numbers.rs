@@ -8,9 +8,14 @@ use super::Profile;
 impl Profile {
     /// Everything that was counted, by name.
     pub fn numbers(&self) -> Vec<(&'static str, u64)> {
+        let mut numbers = self.request_numbers();
+        numbers.extend(self.sign_numbers());
+        numbers
+    }
+
+    fn request_numbers(&self) -> Vec<(&'static str, u64)> {
         let sessions = self.sessions();
         let odd = self.oddities();
-        let signs = self.signs();
         let count = |number: u32| u64::from(number);
         vec![
             ("requests", count(self.requests)),
@@ -52,6 +57,33 @@ impl Profile {
                 "different sessions",
                 sessions.map_or(0, |sessions| sessions.distinct.count()),
             ),
+            ("user agents", self.agents.count() as u64),
+            (
+                "requests of the most used agent",
+                count(self.agents.top_requests()),
+            ),
+            ("requests under a browser's agent", count(self.browsers)),
+            ("requests under a robot's name", count(self.declared)),
+            (
+                "steps between named pages of one folder",
+                count(self.named_pairs.all),
+            ),
+            ("of these ascending", count(self.named_pairs.ascending)),
+            (
+                "steps between numbered pages of one folder",
+                count(self.numbered_pairs.all),
+            ),
+            ("of these ascending", count(self.numbered_pairs.ascending)),
+        ]
+    }
+
+    /// What header fields say; nothing where none of them was judged.
+    fn sign_numbers(&self) -> Vec<(&'static str, u64)> {
+        let Some(signs) = self.signs().filter(|signs| !signs.is_empty()) else {
+            return Vec::new();
+        };
+        let count = |number: u32| u64::from(number);
+        vec![
             (
                 "page requests with judged Sec-Fetch fields",
                 count(signs.fetch_judged()),
@@ -78,23 +110,6 @@ impl Profile {
                 "of these in another order",
                 count(signs.order(Order::Other)),
             ),
-            ("user agents", self.agents.count() as u64),
-            (
-                "requests of the most used agent",
-                count(self.agents.top_requests()),
-            ),
-            ("requests under a browser's agent", count(self.browsers)),
-            ("requests under a robot's name", count(self.declared)),
-            (
-                "steps between named pages of one folder",
-                count(self.named_pairs.all),
-            ),
-            ("of these ascending", count(self.named_pairs.ascending)),
-            (
-                "steps between numbered pages of one folder",
-                count(self.numbered_pairs.all),
-            ),
-            ("of these ascending", count(self.numbered_pairs.ascending)),
         ]
     }
 }

@@ -1,8 +1,9 @@
 //! What the header fields of a page request say about the browser that its user agent claims to be: decided when the record is made,
 //! while their texts are there, and counted in the profile.
 //!
-//! The rules were checked with Chromium 156 and Firefox 153 (navigations, reloads, going back, redirects, frames, forms, fetch, XHR,
-//! service workers). Service workers and scripts send page requests with other fields than navigations, so those are not judged.
+//! The rules were checked with Chromium 156 and Firefox 153 (navigations, reloads, going back, restored sessions, redirects, frames,
+//! forms, fetch, XHR, service workers). Service workers and scripts send page requests with other fields than navigations, so those are
+//! not judged.
 
 use crate::knowledge::Browser;
 use crate::knowledge::Engine;
@@ -266,14 +267,13 @@ impl Sent<'_> {
 
 /// A mode and a destination that no browser sends together. Chromium's service workers navigate to `empty`.
 fn contradict(mode: Option<&[u8]>, dest: Option<&[u8]>) -> bool {
-    match (mode, dest) {
+    matches!(
+        (mode, dest),
         (
             Some(b"navigate"),
             Some(b"image" | b"style" | b"script" | b"font" | b"audio" | b"video" | b"track"),
-        ) => true,
-        (Some(b"no-cors" | b"cors" | b"websocket"), Some(b"document")) => true,
-        _ => false,
-    }
+        ) | (Some(b"no-cors" | b"cors" | b"websocket"), Some(b"document"))
+    )
 }
 
 /// True for hosts of two sites: their last two labels differ. Addresses and single words are no sites.
@@ -365,6 +365,11 @@ impl SignCounts {
     /// Page requests of which the order of fields says this.
     pub fn order(&self, sign: Order) -> u32 {
         self.order[sign as usize]
+    }
+
+    /// True where no header field was logged.
+    pub fn is_empty(&self) -> bool {
+        *self == SignCounts::default()
     }
 
     /// Page requests whose `Sec-Fetch-*` could be judged.

@@ -5,7 +5,6 @@ use crate::profile::Fetch;
 use crate::profile::Hints;
 use crate::profile::Order;
 use crate::profile::Profile;
-use crate::profile::SignCounts;
 
 /// Habits of the sources whose header fields could be judged.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,10 +25,9 @@ pub struct HeaderHabits {
 
 impl HeaderHabits {
     pub(super) fn observe(&mut self, profile: &Profile) {
-        let signs = profile.signs();
-        if signs == SignCounts::default() || profile.declared > 0 {
+        let Some(signs) = profile.signs().filter(|_| profile.declared == 0) else {
             return;
-        }
+        };
         let (judged, missing) = (signs.fetch_judged(), signs.fetch(Fetch::Missing));
         let odd = judged - missing - signs.fetch(Fetch::Sent);
         self.fetch.observe(judged > 0, missing * 2 < judged);
