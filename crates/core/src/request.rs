@@ -94,8 +94,101 @@ pub struct Request<'a> {
     pub duration_us: Option<u64>,
     /// The version of HTTP.
     pub protocol: Protocol,
+    /// Header fields in which browsers and programs differ.
+    pub headers: Headers<'a>,
     /// A gate before the site answered it instead: it says nothing about who sent it.
     pub is_refused: bool,
+}
+
+/// Header fields in which browsers and programs differ, beside referrer and agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Header {
+    /// `Sec-Fetch-Site`.
+    FetchSite,
+    /// `Sec-Fetch-Mode`.
+    FetchMode,
+    /// `Sec-Fetch-Dest`.
+    FetchDest,
+    /// `Sec-CH-UA`.
+    Brands,
+    /// `Sec-CH-UA-Mobile`.
+    Mobile,
+    /// `Sec-CH-UA-Platform`.
+    Platform,
+    /// `Accept-Language`.
+    Language,
+    /// The order of some fields of an HTTP/1 request, as letters: see [`Header::ORDER`].
+    Order,
+}
+
+impl Header {
+    /// All of them.
+    pub const ALL: [Header; 8] = [
+        Header::FetchSite,
+        Header::FetchMode,
+        Header::FetchDest,
+        Header::Brands,
+        Header::Mobile,
+        Header::Platform,
+        Header::Language,
+        Header::Order,
+    ];
+
+    /// The letters of [`Header::Order`]: `Host`, `User-Agent`, `Accept`, `Accept-Encoding`, `Accept-Language`.
+    pub const ORDER: [u8; 5] = *b"huael";
+
+    /// The field of this name, in small letters and with underscores.
+    pub fn named(name: &str) -> Option<Header> {
+        Some(match name {
+            "sec_fetch_site" => Header::FetchSite,
+            "sec_fetch_mode" => Header::FetchMode,
+            "sec_fetch_dest" => Header::FetchDest,
+            "sec_ch_ua" => Header::Brands,
+            "sec_ch_ua_mobile" => Header::Mobile,
+            "sec_ch_ua_platform" => Header::Platform,
+            "accept_language" => Header::Language,
+            _ => return None,
+        })
+    }
+}
+
+/// The values of [`Header`] fields. Few logs have them: they stand in one text, so that a request without them is no larger.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Headers<'a>(&'a [u8]);
+
+impl<'a> Headers<'a> {
+    /// The fields that [`Headers::write`] has put into a text.
+    pub fn of(text: &'a [u8]) -> Headers<'a> {
+        Headers(text)
+    }
+
+    /// Adds a logged field: its number, its length and its value, of which 255 bytes count.
+    pub fn write(header: Header, value: &[u8], out: &mut Vec<u8>) {
+        let value = Field::logged(value).value().unwrap_or_default();
+        let value = &value[..value.len().min(usize::from(u8::MAX))];
+        out.extend_from_slice(&[header as u8, value.len() as u8]);
+        out.extend_from_slice(value);
+    }
+
+    /// True where none is logged.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A field: the first of its name.
+    pub fn get(self, header: Header) -> Field<'a> {
+        let mut rest = self.0;
+        while let [number, length, after @ ..] = rest {
+            let (value, next) = after.split_at(usize::from(*length).min(after.len()));
+            if *number == header as u8 {
+                return Field::logged(value);
+            }
+            rest = next;
+        }
+        Field::NotLogged
+    }
 }
 
 /// The version of HTTP that a request was sent with, as far as a rule asks.
@@ -412,6 +505,20 @@ mod tests {
                 prop_assert!(found == Some(address) || text.contains('.'), "{}", text);
             }
         }
+    }
+
+    #[test]
+    fn header_fields_are_not_logged_empty_or_have_a_value() {
+        let mut text = Vec::new();
+        Headers::write(Header::FetchMode, b"navigate", &mut text);
+        Headers::write(Header::Language, b"", &mut text);
+        Headers::write(Header::Brands, &[b'x'; 300], &mut text);
+        let headers = Headers::of(&text);
+        assert_eq!(headers.get(Header::FetchMode), Field::Value(b"navigate"));
+        assert_eq!(headers.get(Header::Language), Field::Empty);
+        assert_eq!(headers.get(Header::Brands), Field::Value(&[b'x'; 255]));
+        assert_eq!(headers.get(Header::FetchSite), Field::NotLogged);
+        assert_eq!(Headers::default().get(Header::Order), Field::NotLogged);
     }
 
     fn check(text: &str, expected: Option<&str>) {

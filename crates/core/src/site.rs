@@ -1,6 +1,7 @@
 //! Bounded totals of the whole log in one window: what a source is compared with.
 
 mod cells;
+mod headers;
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -18,6 +19,7 @@ use crate::profile::Viewing;
 use crate::profile::flag;
 use crate::profile::folder;
 use cells::Cells;
+pub use headers::HeaderHabits;
 
 /// Cells that count referring hosts by hash.
 const HOST_CELLS: usize = 1024;
@@ -106,6 +108,8 @@ pub struct Customs {
     pub made_up: u64,
     /// Of the loaders, the ones that named the page with a part.
     pub naming: u64,
+    /// Which header fields they send.
+    pub headers: HeaderHabits,
 }
 
 /// How many sources do one thing, and how many of these another.
@@ -151,6 +155,7 @@ impl Customs {
         self.referring += u64::from(profile.referrers_empty < profile.referrers);
         self.made_up += u64::from(odd.made_up != [0; MADE_UP_CELLS]);
         self.naming += u64::from(is_reader && profile.assets_of_pages > 0);
+        self.headers.observe(profile);
     }
 
     fn absorb(&mut self, other: Customs) {
@@ -164,6 +169,7 @@ impl Customs {
         self.referring += other.referring;
         self.made_up += other.made_up;
         self.naming += other.naming;
+        self.headers.absorb(other.headers);
     }
 }
 

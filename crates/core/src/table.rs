@@ -134,7 +134,7 @@ struct Slot {
     window: Window,
     kind: SourceKind,
     /// Of the answer to its single request.
-    traits: u16,
+    traits: [u8; 3],
     body: Requests,
 }
 
@@ -187,7 +187,7 @@ impl Single {
         })
     }
 
-    fn record(&self, source: u64, traits: u16) -> Record {
+    fn record(&self, source: u64, traits: [u8; 3]) -> Record {
         Record {
             source,
             answer: Answer::join(self.bytes, traits),
@@ -511,7 +511,7 @@ struct Place {
 
 impl Single {
     /// Makes it a profile. What it leaves out stands in its slot.
-    fn unfold(&self, (source, traits): (u64, u16), clock: &Clock, profile: &mut Profile) {
+    fn unfold(&self, (source, traits): (u64, [u8; 3]), clock: &Clock, profile: &mut Profile) {
         *profile = Profile::default();
         let (_, bin) = clock.place(self.time);
         let stream = self.robot >> ROBOT_BITS;

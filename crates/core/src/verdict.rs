@@ -18,6 +18,7 @@ use bounds::explain_by_links;
 use bounds::take_back_rhythm;
 use bounds::weigh_cheap_signs;
 use bounds::weigh_copied_rhythm;
+use bounds::weigh_header_signs;
 use bounds::weigh_shape_once;
 use votes::Ballots;
 pub use votes::Votes;
@@ -217,10 +218,14 @@ impl Scope {
 
 /// Rules that say nothing about many sources together: what one of them does is not the others' doing, and what is much for one is
 /// not for all.
-const NOT_FOR_GROUPS: [&str; 10] = [
+const NOT_FOR_GROUPS: [&str; 14] = [
+    "accept_language",
     "agents_of_one_page",
+    "client_hints",
     "clockwork_visits",
+    "fetch_metadata",
     "fetched_robots_txt",
+    "header_order",
     "high_page_rate",
     "ignored_robots_txt",
     "indiscriminate_download",
@@ -293,6 +298,7 @@ fn weigh(
         });
     }
     weigh_shape_once(&mut evidence, &mut families);
+    weigh_header_signs(&mut evidence, &mut families);
     explain_by_links(&mut evidence, &mut families);
     weigh_cheap_signs(profile, &mut evidence, &mut families);
     weigh_copied_rhythm(&mut evidence, &mut families);

@@ -5,6 +5,7 @@ pub(crate) mod connection;
 pub(crate) mod gate;
 pub(crate) mod log;
 pub(crate) mod metrics;
+pub(crate) mod sent;
 pub(crate) mod worker;
 
 pub(crate) use connection::Connection;

@@ -9,6 +9,8 @@ use crate::tokens::has_element;
 pub enum Name {
     /// `accept`.
     Accept,
+    /// `accept-encoding`.
+    AcceptEncoding,
     /// `accept-language`.
     AcceptLanguage,
     /// `connection`.
@@ -27,8 +29,18 @@ pub enum Name {
     HxRequest,
     /// `referer`.
     Referer,
+    /// `sec-ch-ua`.
+    SecChUa,
+    /// `sec-ch-ua-mobile`.
+    SecChUaMobile,
+    /// `sec-ch-ua-platform`.
+    SecChUaPlatform,
     /// `sec-fetch-dest`.
     SecFetchDest,
+    /// `sec-fetch-mode`.
+    SecFetchMode,
+    /// `sec-fetch-site`.
+    SecFetchSite,
     /// `sec-websocket-key`.
     SecWebsocketKey,
     /// `transfer-encoding`.
@@ -61,11 +73,12 @@ pub enum Name {
     XRequestedWith,
 }
 
-const NAMES: usize = 26;
+const NAMES: usize = 32;
 
 /// All names, in small letters.
 static NAMED: [(Name, &str); NAMES] = [
     (Name::Accept, "accept"),
+    (Name::AcceptEncoding, "accept-encoding"),
     (Name::AcceptLanguage, "accept-language"),
     (Name::Connection, "connection"),
     (Name::ContentLength, "content-length"),
@@ -75,7 +88,12 @@ static NAMED: [(Name, &str); NAMES] = [
     (Name::Host, "host"),
     (Name::HxRequest, "hx-request"),
     (Name::Referer, "referer"),
+    (Name::SecChUa, "sec-ch-ua"),
+    (Name::SecChUaMobile, "sec-ch-ua-mobile"),
+    (Name::SecChUaPlatform, "sec-ch-ua-platform"),
     (Name::SecFetchDest, "sec-fetch-dest"),
+    (Name::SecFetchMode, "sec-fetch-mode"),
+    (Name::SecFetchSite, "sec-fetch-site"),
     (Name::SecWebsocketKey, "sec-websocket-key"),
     (Name::TransferEncoding, "transfer-encoding"),
     (Name::Upgrade, "upgrade"),
@@ -116,14 +134,23 @@ impl Name {
             (10, b'h') => &[(b"hx-request", Name::HxRequest)],
             (10, b'u') => &[(b"user-agent", Name::UserAgent)],
             (14, b'c') => &[(b"content-length", Name::ContentLength)],
-            (14, b's') => &[(b"sec-fetch-dest", Name::SecFetchDest)],
+            (9, b's') => &[(b"sec-ch-ua", Name::SecChUa)],
+            (14, b's') => &[
+                (b"sec-fetch-site", Name::SecFetchSite),
+                (b"sec-fetch-mode", Name::SecFetchMode),
+                (b"sec-fetch-dest", Name::SecFetchDest),
+            ],
             (14, b'x') => &[(b"x-original-uri", Name::XOriginalUri)],
-            (15, b'a') => &[(b"accept-language", Name::AcceptLanguage)],
+            (15, b'a') => &[
+                (b"accept-encoding", Name::AcceptEncoding),
+                (b"accept-language", Name::AcceptLanguage),
+            ],
             (15, b'x') => &[
                 (b"x-forwarded-for", Name::XForwardedFor),
                 (b"x-original-host", Name::XOriginalHost),
                 (b"x-forwarded-uri", Name::XForwardedUri),
             ],
+            (16, b's') => &[(b"sec-ch-ua-mobile", Name::SecChUaMobile)],
             (16, b'x') => &[
                 (b"x-forwarded-host", Name::XForwardedHost),
                 (b"x-requested-with", Name::XRequestedWith),
@@ -135,6 +162,7 @@ impl Name {
                 (b"x-original-method", Name::XOriginalMethod),
                 (b"x-cattlegrid-show", Name::XCattlegridShow),
             ],
+            (18, b's') => &[(b"sec-ch-ua-platform", Name::SecChUaPlatform)],
             (18, b'x') => &[(b"x-forwarded-method", Name::XForwardedMethod)],
             _ => return None,
         };

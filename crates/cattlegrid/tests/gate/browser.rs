@@ -16,6 +16,8 @@ use crate::harness::Gate;
 use crate::harness::Origin;
 use crate::harness::Wanted;
 use crate::harness::wait_for;
+use crate::sent::counts;
+use crate::sent::inspected;
 use crate::session::Session;
 
 /// Chromium, driven over WebDriver.
@@ -125,6 +127,53 @@ fn a_person_is_challenged_once_led_back_and_goes_on() {
     assert_eq!(gate.metric("cattlegrid_challenges_total"), Some(1.0));
     assert_eq!(gate.metric("cattlegrid_solved_total"), Some(1.0));
     assert!(origin.has_seen("/p.png") && !origin.has_seen("cattlegrid"));
+}
+
+#[test]
+fn a_real_browser_contradicts_itself_in_no_header_field() {
+    let Some(browser) = Chromium::start("de-AT,de") else {
+        return;
+    };
+    let origin = site();
+    let gate = Gate::with(&origin, Wanted::default());
+    for page in 0..3 {
+        browser.open(gate.address, &format!("/page{page}"));
+        browser.wait_for_page(&format!("/page{page}"));
+        browser.eval("document.querySelector('a').click()");
+        browser.wait_for_page("/next");
+        browser.post("/refresh", &json!({}));
+        browser.wait_for_page("/next");
+        browser.post("/back", &json!({}));
+        browser.wait_for_page(&format!("/page{page}"));
+    }
+    browser.open(gate.address, "/last");
+    wait_for("it is in the log", || {
+        gate.log().iter().any(|line| line["target"] == "/last")
+    });
+    let (numbers, found) = inspected(&gate, "127.0.0.1");
+    let pages = counts(&numbers, "page requests")[0];
+    let judged = [
+        counts(&numbers, "page requests with judged Sec-Fetch fields"),
+        counts(&numbers, "page requests with judged client hints"),
+    ];
+    for counts in judged {
+        assert_eq!(counts[..3], [pages, 0, pages]);
+    }
+    let languages = counts(&numbers, "page requests with logged language");
+    assert_eq!(languages[..3], [pages, 0, 0]);
+    let order = counts(&numbers, "page requests with judged header order");
+    assert_eq!(order[..2], [pages, 0]);
+    let signs = [
+        "accept_language",
+        "client_hints",
+        "fetch_metadata",
+        "header_order",
+    ];
+    let is_sign = |name: &String| signs.contains(&name.as_str());
+    assert!(
+        pages >= 7 && !found.iter().any(is_sign),
+        "{pages} {found:?}"
+    );
 }
 
 #[test]

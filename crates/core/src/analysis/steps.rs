@@ -111,7 +111,7 @@ mod tests {
         // Some lines are late, and one is from another year.
         let second = match number {
             77 => return line_at(number, 2031, 1),
-            _ if number % 7 == 0 => number.saturating_sub(5),
+            _ if number.is_multiple_of(7) => number.saturating_sub(5),
             _ => number,
         };
         line_at(number, 2030, second)

@@ -1,15 +1,19 @@
 //! Detectors: one file each, listed here. A detector looks at one profile and says what it sees.
 
+mod accept_language;
 mod agents_of_one_page;
 mod borrowed_referrer;
 mod campaign_member;
 mod claimed_operator;
+mod client_hints;
 mod clockwork_visits;
 mod declared_robot;
+mod fetch_metadata;
 mod fetched_robots_txt;
 mod followed_links;
 mod forged_referrer;
 mod hammered_login;
+mod header_order;
 mod high_error_rate;
 mod high_page_rate;
 mod ignored_cookies;
@@ -47,17 +51,21 @@ pub use traffic_shape::shape_values;
 pub use visit_manner::visit_probability;
 
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.
-pub const SPECS: [Spec; 32] = [
+pub const SPECS: [Spec; 36] = [
+    accept_language::SPEC,
     agents_of_one_page::SPEC,
     borrowed_referrer::SPEC,
     campaign_member::SPEC,
     claimed_operator::SPEC,
+    client_hints::SPEC,
     clockwork_visits::SPEC,
     declared_robot::SPEC,
+    fetch_metadata::SPEC,
     fetched_robots_txt::SPEC,
     followed_links::SPEC,
     forged_referrer::SPEC,
     hammered_login::SPEC,
+    header_order::SPEC,
     high_error_rate::SPEC,
     high_page_rate::SPEC,
     ignored_cookies::SPEC,

@@ -5,6 +5,7 @@ use super::fields;
 use super::fields::Scratch;
 use super::part::Part;
 use super::time;
+use crate::request::Headers;
 use crate::request::Request;
 
 /// A table's columns, in their order.
@@ -169,6 +170,7 @@ impl Columns {
         let (mut query, mut agent): (&[u8], &[u8]) = (b"", b"");
         let mut rest = Some(line);
         let mut fault = None;
+        scratch.headers.clear();
         for column in &self.columns {
             let value;
             (value, rest) = rest
@@ -202,6 +204,7 @@ impl Columns {
             request.method = b"GET";
         }
         fields::split_host(&mut request);
+        request.headers = Headers::of(&scratch.headers);
         // Blanks in an agent are written as + or %20; the query is a column of its own.
         let text = &mut scratch.text;
         text.clear();

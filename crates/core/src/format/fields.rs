@@ -36,6 +36,8 @@ pub(super) struct Scratch {
     pub(super) dates: DateCache,
     /// Text put together from parts of the line: unescaped JSON, path plus query.
     pub(super) text: Vec<u8>,
+    /// Header fields of the line, as [`Headers`](crate::request::Headers) reads them.
+    pub(super) headers: Vec<u8>,
     pub(super) session_cookies: Vec<Vec<u8>>,
 }
 

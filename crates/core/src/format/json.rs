@@ -10,6 +10,8 @@ use super::time;
 use super::time::TimeStyle;
 use crate::request::Client;
 use crate::request::Field;
+use crate::request::Header;
+use crate::request::Headers;
 use crate::request::Request;
 use walk::Found;
 use walk::Value;
@@ -25,6 +27,8 @@ pub(super) struct JsonFormat {
     duration_unit_us: f64,
     /// The map names what a gate decided: a line without it is none of that gate's.
     has_decision: bool,
+    /// The map names header fields in which browsers and programs differ.
+    has_headers: bool,
 }
 
 /// One key, with what it means and the keys below it.
@@ -60,9 +64,31 @@ enum Part {
     Duration,
     Forwarded,
     Decision,
+    /// Set where the request came by TLS.
+    Tls,
+    FetchSite,
+    FetchMode,
+    FetchDest,
+    Brands,
+    Mobile,
+    Platform,
+    Language,
+    Order,
 }
 
-const PARTS: [(&str, Part); 17] = [
+/// The keys of header fields, in the order of [`Header::ALL`].
+const HEADERS: [Part; Header::ALL.len()] = [
+    Part::FetchSite,
+    Part::FetchMode,
+    Part::FetchDest,
+    Part::Brands,
+    Part::Mobile,
+    Part::Platform,
+    Part::Language,
+    Part::Order,
+];
+
+const PARTS: [(&str, Part); 26] = [
     ("source", Part::Source),
     ("time", Part::Time),
     ("request", Part::Request),
@@ -80,6 +106,15 @@ const PARTS: [(&str, Part); 17] = [
     ("duration", Part::Duration),
     ("forwarded", Part::Forwarded),
     ("decision", Part::Decision),
+    ("tls", Part::Tls),
+    ("fetch_site", Part::FetchSite),
+    ("fetch_mode", Part::FetchMode),
+    ("fetch_dest", Part::FetchDest),
+    ("ua", Part::Brands),
+    ("ua_mobile", Part::Mobile),
+    ("ua_platform", Part::Platform),
+    ("language", Part::Language),
+    ("order", Part::Order),
 ];
 
 /// Servers whose JSON is known by name.
@@ -94,9 +129,13 @@ pub(super) const NAMED: [&str; 6] = [
 
 const NGINX: &str = "source=remote_addr,time=msec,time=time_local,time=time_iso8601,request=request,method=request_method,target=uri,target=request_uri,\
 query=args,status=status,bytes=bytes_sent,bytes=body_bytes_sent,referrer=http_referer,referrer=http_referrer,agent=http_user_agent,\
-cookie=http_cookie,session=cookie_*,host=server_name,host=http_host,host=host,user=remote_user,duration=request_time";
+cookie=http_cookie,session=cookie_*,host=server_name,host=http_host,host=host,user=remote_user,duration=request_time,\
+fetch_site=http_sec_fetch_site,fetch_mode=http_sec_fetch_mode,fetch_dest=http_sec_fetch_dest,ua=http_sec_ch_ua,ua_mobile=http_sec_ch_ua_mobile,\
+ua_platform=http_sec_ch_ua_platform,language=http_accept_language";
 const CADDY: &str = "source=request.remote_ip,source=request.client_ip,time=ts,method=request.method,target=request.uri,status=status,bytes=size,\
-referrer=request.headers.Referer,agent=request.headers.User-Agent,cookie=request.headers.Cookie,host=request.host,user=user_id,duration=duration";
+referrer=request.headers.Referer,agent=request.headers.User-Agent,cookie=request.headers.Cookie,host=request.host,user=user_id,duration=duration,\
+tls=request.tls.version,fetch_site=request.headers.Sec-Fetch-Site,fetch_mode=request.headers.Sec-Fetch-Mode,fetch_dest=request.headers.Sec-Fetch-Dest,\
+ua=request.headers.Sec-Ch-Ua,ua_mobile=request.headers.Sec-Ch-Ua-Mobile,ua_platform=request.headers.Sec-Ch-Ua-Platform,language=request.headers.Accept-Language";
 const TRAEFIK: &str = "source=ClientAddr,source=ClientHost,time=time,time=StartUTC,method=RequestMethod,target=RequestPath,status=OriginStatus,\
 status=DownstreamStatus,bytes=DownstreamContentSize,referrer=request_Referer,agent=request_User-Agent,cookie=request_Cookie,\
 host=RequestHost,user=ClientUsername,duration=Duration";
@@ -109,7 +148,8 @@ const MATOMO: &str = "source=ip,time=date,target=path,status=status,bytes=length
 duration=generation_time_milli";
 /// What our own gate writes, in its order.
 const CATTLEGRID: &str = "time=time,source=source,method=method,host=host,target=target,status=status,bytes=bytes,referrer=referrer,agent=agent,\
-session=session,duration=duration,decision=decision,user=user";
+session=session,duration=duration,decision=decision,fetch_site=fetch_site,fetch_mode=fetch_mode,fetch_dest=fetch_dest,ua=ua,\
+ua_mobile=ua_mobile,ua_platform=ua_platform,language=language,order=order,user=user";
 /// The decision after which the site answered.
 const PASS: &[u8] = b"pass";
 
@@ -163,6 +203,7 @@ impl JsonFormat {
             root,
             duration_unit_us: 1e6,
             has_decision: seen[Part::Decision as usize] > 0,
+            has_headers: HEADERS.iter().any(|part| seen[*part as usize] > 0),
         })
     }
 
@@ -201,23 +242,30 @@ impl JsonFormat {
             headers
                 .iter()
                 .for_each(|part| values[*part as usize].or_empty());
+            if self.has_headers {
+                note_unsent(&mut values);
+            }
         }
         scratch.text = found.text;
         if duplicate {
             return Err(Skip::DuplicateKey);
         }
         result.map_err(|_| Skip::BadJson)?;
-        self.build(values, scratch)
+        self.build(&values, scratch)
     }
 
     fn build<'a>(
         &self,
-        values: [Value<'a>; PARTS.len()],
+        values: &[Value<'a>; PARTS.len()],
         scratch: &'a mut Scratch,
     ) -> Result<Request<'a>, Skip> {
         let mut request = Request::default();
         if values[Part::Request as usize].text(&scratch.text).is_none() {
-            join_query(&values, &mut scratch.text);
+            join_query(values, &mut scratch.text);
+        }
+        scratch.headers.clear();
+        if self.has_headers {
+            write_headers(values, &scratch.text, &mut scratch.headers);
         }
         let time = &values[Part::Time as usize];
         request.time = match (time.number(), time.text(&scratch.text)) {
@@ -243,7 +291,7 @@ impl JsonFormat {
             request.target = if values[Part::Query as usize].is_missing() {
                 text(Part::Target)
             } else {
-                joined(&values, &scratch.text)
+                joined(values, &scratch.text)
             }
             .ok_or(Skip::MissingKey)?;
             fields::check_request(&request)?;
@@ -266,6 +314,7 @@ impl JsonFormat {
         request.host = text(Part::Host).map_or(Field::NotLogged, fields::host);
         request.user = field(Part::User);
         request.forwarded = field(Part::Forwarded);
+        request.headers = Headers::of(&scratch.headers);
         request.session = match text(Part::Cookie) {
             Some(header) => fields::session(header, &scratch.session_cookies),
             None if !values[Part::Cookie as usize].is_missing() => Field::Empty,
@@ -281,6 +330,33 @@ impl JsonFormat {
                 .and_then(|text| fields::duration_us(text, self.duration_unit_us)),
         };
         Ok(request)
+    }
+}
+
+/// Header fields that are absent from a line with all headers were not sent. Without TLS no browser sends most of them.
+fn note_unsent(values: &mut [Value<'_>; PARTS.len()]) {
+    values[Part::Language as usize].or_empty();
+    if !values[Part::Tls as usize].is_missing() {
+        let of_tls = [
+            Part::FetchSite,
+            Part::FetchMode,
+            Part::FetchDest,
+            Part::Brands,
+            Part::Mobile,
+            Part::Platform,
+        ];
+        of_tls
+            .iter()
+            .for_each(|part| values[*part as usize].or_empty());
+    }
+}
+
+fn write_headers(values: &[Value<'_>; PARTS.len()], text: &[u8], out: &mut Vec<u8>) {
+    for (header, part) in Header::ALL.into_iter().zip(HEADERS) {
+        let value = &values[part as usize];
+        if !value.is_missing() {
+            Headers::write(header, value.text(text).unwrap_or_default(), out);
+        }
     }
 }
 

@@ -328,6 +328,7 @@ mod tests {
     use super::*;
     use crate::request::Client;
     use crate::request::Field;
+    use crate::request::Header;
 
     fn client(client: Client<'_>) -> String {
         match client {
@@ -447,6 +448,65 @@ mod tests {
             read("json:source=ip,time=when,request=req.line,status=code", own),
             "192.0.2.1 1893456000 GET /a 200 0 ref=? agent=? session=? host=? user=? us=None"
         );
+    }
+
+    /// `Sec-Fetch-Mode`, `Sec-CH-UA`, `Accept-Language` and the order of a line.
+    fn headers(format: &str, line: &str) -> [String; 4] {
+        let format = Format::parse(format).unwrap();
+        let mut reader = Reader::new(&[]);
+        let request = format.read(line.as_bytes(), &mut reader).unwrap();
+        let wanted = [
+            Header::FetchMode,
+            Header::Brands,
+            Header::Language,
+            Header::Order,
+        ];
+        wanted.map(|header| match request.headers.get(header) {
+            Field::NotLogged => "?".to_owned(),
+            Field::Empty => "-".to_owned(),
+            Field::Value(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        })
+    }
+
+    #[test]
+    fn header_fields_of_browsers() {
+        assert_eq!(headers("combined", COMBINED), ["?"; 4]);
+        let format = r#"$remote_addr [$time_local] "$request" $status "$http_sec_fetch_mode" "$http_sec_ch_ua" "$http_accept_language""#;
+        let line = r#"192.0.2.1 [01/Jan/2030:00:00:00 +0000] "GET /a HTTP/1.1" 200 "navigate" "\x22Chromium\x22;v=\x22131\x22" "-""#;
+        let brands = r"\x22Chromium\x22;v=\x22131\x22";
+        assert_eq!(headers(format, line), ["navigate", brands, "-", "?"]);
+        let apache = r#"%h %t "%r" %>s "%{Sec-Fetch-Mode}i""#;
+        let line = r#"192.0.2.1 [01/Jan/2030:00:00:00 +0000] "GET /a HTTP/1.1" 200 "cors""#;
+        assert_eq!(headers(apache, line), ["cors", "?", "?", "?"]);
+        let w3c = "w3c:date time c-ip cs-method cs-uri-stem sc-status cs(Accept-Language)";
+        let line = "2030-01-01 00:00:00 192.0.2.1 GET /a 200 de";
+        assert_eq!(headers(w3c, line), ["?", "?", "de", "?"]);
+    }
+
+    #[test]
+    fn header_fields_of_browsers_in_json() {
+        let nginx = r#"{"msec":"1893456000.1","remote_addr":"192.0.2.1","request":"GET /a HTTP/1.1","status":200,"http_sec_fetch_mode":"","http_sec_ch_ua":"\"Chromium\";v=\"131\"","http_accept_language":"de"}"#;
+        let brands = r#""Chromium";v="131""#;
+        assert_eq!(headers("json_nginx", nginx), ["-", brands, "de", "?"]);
+        let gate = r#"{"time":1893456000.5,"source":"192.0.2.1","method":"GET","target":"/a","status":200,"decision":"pass","ua":"'Chromium';v='131'","language":"","order":"huael"}"#;
+        assert_eq!(
+            headers("json_cattlegrid", gate),
+            ["?", "'Chromium';v='131'", "-", "huael"]
+        );
+        // Caddy logs all header fields. Without TLS no browser sends most of them.
+        let caddy = |tls: &str, fields: &str| {
+            format!(
+                r#"{{"ts":1893456000.5,"request":{{"client_ip":"192.0.2.2","method":"GET","host":"h","uri":"/a","headers":{{{fields}}}{tls}}},"status":200}}"#
+            )
+        };
+        let tls = r#","tls":{"version":772}"#;
+        let sent = r#""Sec-Fetch-Mode":["navigate"],"Sec-Ch-Ua":["\"Chromium\";v=\"131\""],"Accept-Language":["de"]"#;
+        assert_eq!(
+            headers("json_caddy", &caddy(tls, sent)),
+            ["navigate", brands, "de", "?"]
+        );
+        assert_eq!(headers("json_caddy", &caddy(tls, "")), ["-", "-", "-", "?"]);
+        assert_eq!(headers("json_caddy", &caddy("", "")), ["?", "?", "-", "?"]);
     }
 
     #[test]

@@ -6,6 +6,8 @@ use super::fields::Scratch;
 use super::time::TimeStyle;
 use crate::request::Client;
 use crate::request::Field;
+use crate::request::Header;
+use crate::request::Headers;
 use crate::request::Request;
 
 /// The meaning of a field.
@@ -36,15 +38,18 @@ pub(super) enum Part {
     },
     /// W3C's time-taken: milliseconds in IIS, seconds with a fraction in CloudFront.
     TimeTaken,
+    /// A header field in which browsers and programs differ.
+    Header(Header),
     /// A field we have no use for, by the name the owner may ask for it.
     Other(String),
     Ignored,
 }
 
 impl Part {
-    /// A field we have no use for unless the owner asks for it.
+    /// A header field by its name; one we have no use for unless the owner asks for it.
     pub(super) fn other(name: &str) -> Part {
-        Part::Other(plain(name))
+        let name = plain(name);
+        Header::named(&name).map_or(Part::Other(name), Part::Header)
     }
 
     /// Makes the field of this name the one with forwarded addresses; the error lists the names there are.
@@ -81,7 +86,7 @@ impl Part {
     pub(super) fn may_hold_blanks(&self) -> bool {
         matches!(
             self,
-            Part::User | Part::Agent | Part::Ignored | Part::Other(_)
+            Part::User | Part::Agent | Part::Header(_) | Part::Ignored | Part::Other(_)
         )
     }
 
@@ -123,6 +128,7 @@ impl Part {
                 let unit_us = if value.contains(&b'.') { 1e6 } else { 1e3 };
                 request.duration_us = fields::duration_us(value, unit_us);
             }
+            Part::Header(header) => Headers::write(*header, value, &mut scratch.headers),
             Part::Query | Part::Other(_) | Part::Ignored => {}
         }
         Ok(())

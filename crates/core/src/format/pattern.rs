@@ -6,6 +6,7 @@ use super::fields::Scratch;
 use super::part::Part;
 use super::time::TimeStyle;
 use crate::request::Field;
+use crate::request::Headers;
 use crate::request::Request;
 
 /// A compiled format string.
@@ -127,6 +128,7 @@ impl Pattern {
         let mut request = Request::default();
         let mut query: &[u8] = b"";
         let mut fault = None;
+        scratch.headers.clear();
         let mut rest = line
             .strip_prefix(self.start.as_slice())
             .ok_or(Skip::Shape)?;
@@ -160,6 +162,7 @@ impl Pattern {
             scratch.text.extend_from_slice(query);
             request.target = &scratch.text;
         }
+        request.headers = Headers::of(&scratch.headers);
         if request.method.is_empty() {
             request.method = b"GET";
         }

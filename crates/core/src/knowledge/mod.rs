@@ -1,6 +1,7 @@
 //! What is known beforehand. An immutable value, loaded as if an enemy wrote it.
 
 mod age;
+mod browsers;
 mod devices;
 mod operators;
 mod robots;
@@ -10,6 +11,9 @@ mod systems;
 mod weak_spots;
 
 pub(crate) use age::released as browser_released;
+pub(crate) use browsers::Browser;
+pub(crate) use browsers::Engine;
+pub(crate) use browsers::System;
 pub(crate) use devices::is_text_browser;
 pub use operators::Claim;
 pub use operators::Covered;

@@ -7,6 +7,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use super::flag;
+use crate::knowledge::Browser;
 use crate::knowledge::Knowledge;
 use crate::knowledge::browser_released;
 
@@ -33,6 +34,8 @@ pub(super) struct KnownAgent {
     pub(super) robot: u16,
     /// Bits of a record: whether it is a browser's kind of agent, and whether it names a program that somebody asked to come.
     pub(super) flags: u32,
+    /// The browser it claims to be.
+    pub(super) browser: Browser,
 }
 
 impl KnownAgent {
@@ -49,6 +52,7 @@ impl KnownAgent {
         KnownAgent {
             robot: number.map_or(0, |number| number + 1),
             flags,
+            browser: Browser::of(agent),
         }
     }
 }

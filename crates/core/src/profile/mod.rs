@@ -4,11 +4,13 @@ mod agent_texts;
 mod agents;
 mod bins;
 mod distinct;
+mod numbers;
 mod oddities;
 mod record;
 mod recorder;
 mod resource;
 mod session;
+mod signs;
 mod target;
 mod trail;
 mod visit;
@@ -33,6 +35,10 @@ pub use session::PAPER_CUTS;
 pub use session::Session;
 pub use session::VALUE_NAMES;
 pub use session::VALUES;
+pub use signs::Fetch;
+pub use signs::Hints;
+pub use signs::Order;
+pub use signs::SignCounts;
 pub(crate) use target::path as path_of;
 pub use trail::Viewing;
 pub use visit::VISIT_PAGES_MIN;
@@ -122,6 +128,7 @@ struct Seldom {
     unanswered: u32,
     oddities: Oddities,
     visits: Visits,
+    signs: SignCounts,
 }
 
 /// Session ids of page requests.
@@ -188,6 +195,7 @@ impl Seldom {
         self.unanswered = self.unanswered.saturating_add(other.unanswered);
         self.oddities.absorb(&other.oddities);
         self.visits.absorb(&other.visits);
+        self.signs.absorb(&other.signs);
     }
 
     fn observe(&mut self, record: &Record) {
@@ -377,7 +385,28 @@ impl Profile {
         if record.has(flag::REFERRER_LISTING | flag::SESSION_LOGGED | flag::UNANSWERED) {
             self.seldom.get_or_insert_default().observe(record);
         }
+        if !record.answer.signs().is_empty() {
+            self.observe_signs(record, stream);
+        }
         self.follow(record, stream);
+    }
+
+    /// Takes in what a page request's header fields say. A link followed from the last page is followed by the browser that showed it,
+    /// however many people share the source.
+    #[cold]
+    fn observe_signs(&mut self, record: &Record, stream: u16) {
+        let signs = record.answer.signs();
+        let counts = &mut self.seldom.get_or_insert_default().signs;
+        counts.observe(signs);
+        let last = self.trails.iter().find(|trail| trail.stream == stream);
+        let is_followed = |last: &&Trail| {
+            record.has(flag::REFERRER_LINK)
+                && last.page as u16 == record.from
+                && last.agent == record.agent as u16
+        };
+        if let Some(last) = last.filter(is_followed) {
+            counts.compare_languages(last.language(), signs.language());
+        }
     }
 
     /// Notes a part of the last page, or a link followed from it, that came under another agent.
@@ -430,6 +459,11 @@ impl Profile {
     pub fn oddities(&self) -> Oddities {
         let seldom = self.seldom.as_ref();
         seldom.map_or_else(Oddities::default, |seldom| seldom.oddities)
+    }
+
+    /// What the header fields of its page requests say, where the log may have them.
+    pub fn signs(&self) -> Option<&SignCounts> {
+        self.seldom.as_ref().map(|seldom| &seldom.signs)
     }
 
     /// True for who does what only a browser does that shows pages.
@@ -500,7 +534,7 @@ impl Profile {
             group: record.group,
             opener: 0,
             opened: 0,
-            bits: 0,
+            bits: Trail::bits_of(record.answer.signs().language()),
             moved: record.moved(),
         };
         let Some(last) = self.trails.iter_mut().find(|trail| trail.stream == stream) else {
@@ -520,7 +554,7 @@ impl Profile {
         let last = std::mem::replace(
             last,
             Trail {
-                bits,
+                bits: bits | next.bits,
                 opener,
                 opened,
                 ..next
@@ -577,71 +611,6 @@ impl Profile {
     /// How long its answers took, in milliseconds.
     pub fn took_ms(&self) -> u64 {
         u64::from(self.took) * Took::UNIT_US / 1000
-    }
-
-    /// Everything that was counted, by name.
-    pub fn numbers(&self) -> Vec<(&'static str, u64)> {
-        let sessions = self.sessions();
-        let odd = self.oddities();
-        let count = |number: u32| u64::from(number);
-        vec![
-            ("requests", count(self.requests)),
-            ("bytes", self.bytes),
-            ("milliseconds of answering", self.took_ms()),
-            ("page requests", count(self.pages)),
-            ("different pages", self.distinct_pages.count()),
-            ("page requests answered with 4xx", count(self.page_errors)),
-            ("page requests with a query", count(self.queries)),
-            ("page requests answered with the page", count(self.shown)),
-            ("style sheets, scripts, images", count(self.assets)),
-            ("of these images", count(self.images)),
-            ("of these naming their page", count(self.assets_of_pages)),
-            ("requests for robots.txt", u64::from(self.robots)),
-            ("requests that robots.txt forbids", count(odd.forbidden)),
-            ("requests for weak spots", count(odd.probes)),
-            ("forms sent", count(odd.posts)),
-            ("of these logins", count(odd.logins)),
-            ("requests by HTTP/1.0", count(odd.old_protocol)),
-            ("requests without a user agent", count(odd.agents_empty)),
-            (
-                "referrers that no browser writes so",
-                count(odd.referrers_odd),
-            ),
-            (
-                "parts and links of a page under another agent",
-                count(odd.other_agent),
-            ),
-            ("page requests with logged referrer", count(self.referrers)),
-            ("of these empty", count(self.referrers_empty)),
-            ("of these naming another page", count(self.referrers_link)),
-            ("of these naming the page before", count(self.chain)),
-            ("of these listings", count(self.listings().all)),
-            (
-                "page requests with logged session",
-                sessions.map_or(0, |sessions| count(sessions.logged)),
-            ),
-            (
-                "different sessions",
-                sessions.map_or(0, |sessions| sessions.distinct.count()),
-            ),
-            ("user agents", self.agents.count() as u64),
-            (
-                "requests of the most used agent",
-                count(self.agents.top_requests()),
-            ),
-            ("requests under a browser's agent", count(self.browsers)),
-            ("requests under a robot's name", count(self.declared)),
-            (
-                "steps between named pages of one folder",
-                count(self.named_pairs.all),
-            ),
-            ("of these ascending", count(self.named_pairs.ascending)),
-            (
-                "steps between numbered pages of one folder",
-                count(self.numbered_pairs.all),
-            ),
-            ("of these ascending", count(self.numbered_pairs.ascending)),
-        ]
     }
 
     /// Reads one value from each part of the profile, to bring it near.

@@ -1,5 +1,6 @@
 //! A request boiled down to a fixed-size record: all that a profile will ever ask of it.
 
+use super::signs::Signs;
 use crate::request::Source;
 use crate::request::SourceKind;
 
@@ -98,7 +99,8 @@ pub(crate) mod flag {
     pub(crate) const DRAWN: u32 = 1 << 31;
 }
 
-/// What the site answered, in eight bytes: how many bytes it sent, how it went, and what kind of file it was.
+/// What the site answered, in eight bytes: how many bytes it sent, how it went, and what kind of file it was. There is room left for
+/// what the request's header fields say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Answer(u64);
 
@@ -168,12 +170,13 @@ impl File {
 }
 
 impl Answer {
-    const BYTES_BITS: u32 = 48;
+    const BYTES_BITS: u32 = 40;
     const STATUS_AT: u32 = Answer::BYTES_BITS;
     const FILE_AT: u32 = Answer::STATUS_AT + 3;
     const HEAD: u64 = 1 << (Answer::FILE_AT + 3);
+    const SIGNS_AT: u32 = Answer::FILE_AT + 4;
 
-    /// More than 281 terabytes count as that many.
+    /// More than a terabyte counts as that much.
     pub(super) fn new(bytes: u64, status: Status, file: File) -> Answer {
         let bytes = bytes.min((1 << Answer::BYTES_BITS) - 1);
         Answer(bytes | (status as u64) << Answer::STATUS_AT | (file as u64) << Answer::FILE_AT)
@@ -184,17 +187,32 @@ impl Answer {
         Answer(self.0 | Answer::HEAD)
     }
 
+    /// The answer to a request whose header fields say this.
+    pub(super) fn with_signs(self, signs: Signs) -> Answer {
+        let bits = u64::from(signs.bits()) << Answer::SIGNS_AT;
+        Answer(self.0 | bits)
+    }
+
     pub(crate) fn bytes(self) -> u64 {
         self.0 & ((1 << Answer::BYTES_BITS) - 1)
     }
 
     /// All but the bytes, to be put together again by [`Answer::join`].
-    pub(crate) fn traits(self) -> u16 {
-        (self.0 >> Answer::BYTES_BITS) as u16
+    pub(crate) fn traits(self) -> [u8; 3] {
+        let [.., one, two, three] = self.0.to_le_bytes();
+        [one, two, three]
     }
 
-    pub(crate) fn join(bytes: u32, traits: u16) -> Answer {
-        Answer(u64::from(bytes) | u64::from(traits) << Answer::BYTES_BITS)
+    pub(crate) fn join(bytes: u32, traits: [u8; 3]) -> Answer {
+        let [one, two, three] = traits;
+        let traits = u64::from_le_bytes([0, 0, 0, 0, 0, one, two, three]);
+        Answer(u64::from(bytes) | traits)
+    }
+
+    /// What the request's header fields say.
+    #[inline]
+    pub(crate) fn signs(self) -> Signs {
+        Signs::from_bits((self.0 >> Answer::SIGNS_AT) as u16)
     }
 
     pub(crate) fn status(self) -> Status {

@@ -15,8 +15,11 @@ use super::record::Status;
 use super::record::Took;
 use super::record::flag;
 use super::resource::Resource;
+use super::signs;
+use super::signs::Signs;
 use super::target::Target;
 use super::target::path;
+use crate::knowledge::Browser;
 use crate::knowledge::Knowledge;
 use crate::request::Client;
 use crate::request::Field;
@@ -436,8 +439,26 @@ impl Recorder {
                 let known = gathered.agents.known(hash, agent, knowledge);
                 record.robot = known.robot;
                 record.flags |= flag::AGENT_LOGGED | known.flags;
+                if !request.headers.is_empty() && record.is_page() {
+                    let signs = self.signs(request, known.browser, &gathered.referrer);
+                    record.answer = record.answer.with_signs(signs);
+                }
             }
         }
+    }
+
+    /// What the header fields of a page request say about the browser it claims.
+    #[cold]
+    fn signs(&self, request: &Request<'_>, browser: Browser, site: &LastSite) -> Signs {
+        // The site is that of this request's referrer, if it has one.
+        let referrer = request.referrer.value().map(|_| site.host());
+        let sent = signs::Sent {
+            headers: request.headers,
+            browser,
+            referrer: referrer.filter(|host| !host.is_empty()),
+            host: request.host.value(),
+        };
+        Signs::of(&sent, |bytes| self.hash(bytes))
     }
 }
 

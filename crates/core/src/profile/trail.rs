@@ -14,7 +14,7 @@ pub(super) struct Trail {
     pub(super) opener: u16,
     /// Pages opened from there so far.
     pub(super) opened: u8,
-    /// [`Trail::LATER`] and the like.
+    /// [`Trail::LATER`] and the like, and above them the language.
     pub(super) bits: u8,
     /// The last page or form that was answered with a redirect, if nothing came after it: lower half of its hash.
     pub(super) moved: u16,
@@ -30,6 +30,18 @@ impl Trail {
     pub(super) const PARTS: u8 = 2;
     /// Pictures of it came.
     pub(super) const IMAGES: u8 = 4;
+
+    const LANGUAGE_AT: u32 = 3;
+
+    /// The bits for a language, as [`Signs`](super::signs::Signs) tell it.
+    pub(super) fn bits_of(language: u8) -> u8 {
+        language << Trail::LANGUAGE_AT
+    }
+
+    /// The language with which the page was asked for.
+    pub(super) fn language(&self) -> u8 {
+        self.bits >> Trail::LANGUAGE_AT
+    }
 
     pub(super) fn has(&self, bit: u8) -> bool {
         self.bits & bit != 0

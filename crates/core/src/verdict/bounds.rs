@@ -14,9 +14,10 @@ const CHEAP: [&str; 4] = [
 /// What the cheap signs are worth together at most.
 const CHEAP_MAX: f64 = -10.0;
 /// What only a program does. A program that does it can just as well load a style sheet, so that cheap signs do not excuse it.
-const ACTS: [&str; 11] = [
+const ACTS: [&str; 12] = [
     "agents_of_one_page",
     "borrowed_referrer",
+    "client_hints",
     "clockwork_visits",
     "declared_robot",
     "forged_referrer",
@@ -42,6 +43,39 @@ const ACT_MIN: f64 = 9.0;
 /// Decibans of [`traffic_shape`](crate::detectors) from which its times are a machine's whatever else it does. Shift work and gateways
 /// that never sleep come close, and stay below.
 const MACHINES_TIMES_MIN: f64 = 12.5;
+
+/// Header fields that contradict the browser, or lack. What removes one of them often removes others.
+const HEADER_SIGNS: [&str; 4] = [
+    "accept_language",
+    "client_hints",
+    "fetch_metadata",
+    "header_order",
+];
+/// What they are worth together at most, unless one of them is worth more: no verdict by themselves.
+const HEADER_SIGNS_MAX: f64 = 9.0;
+
+/// Bounds what header fields are worth together: a proxy or an extension that changes one may change all of them.
+pub(super) fn weigh_header_signs(evidence: &mut [Evidence], families: &mut [f64]) {
+    let is_sign = |item: &Evidence| HEADER_SIGNS.contains(&item.detector);
+    let signs = evidence.iter().filter(|item| is_sign(item));
+    let weights: Vec<f64> = signs.map(|item| item.weight).collect();
+    let strongest = weights.iter().copied().fold(0.0, f64::max);
+    let others = weights.iter().sum::<f64>() - strongest;
+    let room = (HEADER_SIGNS_MAX - strongest).max(0.0);
+    if others <= room {
+        return;
+    }
+    families[Family::Headers as usize] -= others - room;
+    // Of equally strong ones the first counts whole.
+    let mut is_strongest = false;
+    for item in evidence.iter_mut().filter(|item| is_sign(item)) {
+        let is_first = !is_strongest && item.weight == strongest;
+        is_strongest |= is_first;
+        if !is_first {
+            item.weight *= room / others;
+        }
+    }
+}
 
 /// What was learned of the whole shape has seen what the single rules about it say: then they count nothing. Only where it has seen
 /// nothing like the source, a rate that is kept day and night says more than it can.
@@ -171,5 +205,42 @@ pub(super) fn weigh_copied_rhythm(evidence: &mut [Evidence], families: &mut [f64
     if let Some(item) = shape.filter(|item| item.weight < RHYTHM_AGAINST_ACTS) {
         families[Family::Shape as usize] = RHYTHM_AGAINST_ACTS;
         item.weight = RHYTHM_AGAINST_ACTS;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::Toward;
+
+    fn check(weights: [f64; 4], expected: [f64; 4]) {
+        let of = |(detector, weight): (&&'static str, f64)| Evidence {
+            detector,
+            toward: Toward::Crawler,
+            weight,
+            why: String::new(),
+            values: Vec::new(),
+        };
+        let mut evidence: Vec<Evidence> = HEADER_SIGNS.iter().zip(weights).map(of).collect();
+        let mut families = [0.0; 5];
+        families[Family::Headers as usize] = weights.iter().sum();
+        weigh_header_signs(&mut evidence, &mut families);
+        let are_equal = |one: f64, other: f64| (one - other).abs() < 1e-9;
+        for (item, expected) in evidence.iter().zip(expected) {
+            assert!(are_equal(item.weight, expected), "{weights:?}: {item:?}");
+        }
+        let sum: f64 = expected.iter().sum();
+        assert!(
+            are_equal(families[Family::Headers as usize], sum),
+            "{families:?}"
+        );
+    }
+
+    #[test]
+    fn header_fields_are_no_verdict_together() {
+        check([4.0, 4.0, 0.0, 0.0], [4.0, 4.0, 0.0, 0.0]);
+        check([4.0, 4.0, 4.0, 7.0], [2.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0, 7.0]);
+        check([7.0, 7.0, 0.0, 0.0], [7.0, 2.0, 0.0, 0.0]);
+        check([4.0, 12.0, 4.0, 7.0], [0.0, 12.0, 0.0, 0.0]);
     }
 }

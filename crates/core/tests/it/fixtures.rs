@@ -208,3 +208,56 @@ fn parameters_are_compared_with_people_where_crawlers_are_most_of_the_sources() 
         );
     }
 }
+
+/// Requests of 30 browsers with these `Sec-Fetch-Mode`, `Sec-CH-UA` and `Accept-Language`, and of a library with none of them. Gives what
+/// header fields are worth to the library.
+fn worth_of_missing_fields(people: [&str; 3]) -> Vec<f64> {
+    let agent = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36";
+    let line = |source: String, number: usize, fields: [&str; 3]| {
+        let [mode, brands, language] = fields;
+        format!(
+            "{source} [01/Jan/2030:00:{number:02}:00 +0000] \"GET /item/{number} HTTP/1.1\" 200 \"{agent}\" \"{mode}\" \"{brands}\" \"{language}\""
+        )
+    };
+    let mut lines = Vec::new();
+    for number in 0..8 {
+        let people = (0..30).map(|person| line(format!("10.0.0.{person}"), number, people));
+        lines.extend(people);
+        lines.push(line("198.51.100.7".to_owned(), number, ["-"; 3]));
+    }
+    let settings = Settings {
+        min_requests: 0,
+        ..Settings::default()
+    };
+    let format = r#"$remote_addr [$time_local] "$request" $status "$http_user_agent" "$http_sec_fetch_mode" "$http_sec_ch_ua" "$http_accept_language""#;
+    let report = analyze(&[&lines], settings, format, 100);
+    let names = [
+        "accept_language",
+        "client_hints",
+        "fetch_metadata",
+        "header_order",
+    ];
+    let mut worth = Vec::new();
+    for source in &report.sources {
+        let evidence = source.evidence.iter();
+        let found = evidence.filter(|item| names.contains(&item.detector));
+        let found: Vec<f64> = found.map(|item| item.weight).collect();
+        match source.source.as_str() {
+            "198.51.100.7" => worth = found,
+            person => assert_eq!(found, Vec::<f64>::new(), "{person}"),
+        }
+    }
+    worth
+}
+
+#[test]
+fn missing_header_fields_accuse_nobody_where_nobody_sends_them() {
+    let brands = r"\x22Chromium\x22;v=\x22131\x22";
+    // Without TLS browsers send a language at most.
+    assert_eq!(worth_of_missing_fields(["-"; 3]), Vec::<f64>::new());
+    assert_eq!(worth_of_missing_fields(["-", "-", "de"]), [4.0]);
+    let all = worth_of_missing_fields(["navigate", brands, "de"]);
+    assert_eq!(all.len(), 3);
+    let sum: f64 = all.iter().sum();
+    assert!((sum - 9.0).abs() < 1e-9, "{all:?}");
+}

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use cattlegrid_core::format::session;
+use cattlegrid_core::profile::is_page;
 use cattlegrid_core::request::Field;
 use cattlegrid_http1::Headers;
 use cattlegrid_http1::Method;
@@ -21,6 +22,9 @@ use crate::state::Live;
 use crate::state::log::Entry;
 use crate::state::log::Outcome;
 use crate::state::log::Texts;
+use crate::state::sent::Passage;
+use crate::state::sent::Sent;
+use crate::state::sent::Way;
 
 /// Facts of one request.
 #[derive(Debug)]
@@ -36,6 +40,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) is_secure: bool,
     /// It counts: a query that is repeated to fetch its page does not.
     pub(crate) is_counted: bool,
+    /// How the header fields came.
+    way: Way,
 }
 
 /// A request as a web server describes it in its query.
@@ -69,6 +75,10 @@ impl<'a> Facts<'a> {
             headers,
             is_secure: connection.is_tls || is_trusted && says_https(headers),
             is_counted: true,
+            way: match is_trusted {
+                true => Way::Relayed,
+                false => Way::Direct(request.version),
+            },
         }
     }
 
@@ -83,6 +93,7 @@ impl<'a> Facts<'a> {
             headers,
             is_secure: told.is_secure,
             is_counted: told.is_counted,
+            way: Way::Told,
         }
     }
 
@@ -103,11 +114,20 @@ impl<'a> Facts<'a> {
 
     /// What the log quotes.
     pub(crate) fn texts(&self) -> Texts<'a> {
+        let passage = Passage {
+            way: self.way,
+            is_secure: self.is_secure,
+        };
         Texts {
             host: self.host,
             target: self.target,
             referrer: self.headers.get(Name::Referer).unwrap_or_default(),
             agent: self.agent(),
+            // Only page requests are judged by these: the lines of all others stay short.
+            sent: match is_page(self.method.as_str().as_bytes(), self.target.as_bytes()) {
+                true => Sent::of(self.headers, passage),
+                false => Sent::default(),
+            },
         }
     }
 

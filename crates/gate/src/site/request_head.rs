@@ -92,9 +92,19 @@ impl Head<'_> {
                 Some(Name::XForwardedHost) => !sender.is_trusted,
                 Some(Name::Cookie) => std::mem::replace(&mut has_cookies, true),
                 // What every browser sends.
-                Some(Name::Accept | Name::AcceptLanguage | Name::UserAgent | Name::Referer) => {
-                    lists && is_listed(headers.all(Name::Connection), line.name)
-                }
+                Some(
+                    Name::Accept
+                    | Name::AcceptEncoding
+                    | Name::AcceptLanguage
+                    | Name::Referer
+                    | Name::SecChUa
+                    | Name::SecChUaMobile
+                    | Name::SecChUaPlatform
+                    | Name::SecFetchDest
+                    | Name::SecFetchMode
+                    | Name::SecFetchSite
+                    | Name::UserAgent,
+                ) => lists && is_listed(headers.all(Name::Connection), line.name),
                 _ => {
                     is_hop_by_hop(line.name)
                         || drops_spoofed && is_spoofed(line.name, sender.is_trusted)
