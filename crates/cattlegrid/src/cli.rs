@@ -440,6 +440,16 @@ pub(crate) struct ReplayArgs {
     /// Number of misjudged and of unsteady sources to list
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) hardest: usize,
+    /// Send the requests to a gate on this machine instead, at the times of the log: http://127.0.0.1:8080. The gate must trust
+    /// 127.0.0.1 as a proxy, because the clients' addresses are sent in X-Forwarded-For
+    #[arg(long, value_name = "URL", conflicts_with_all = ["html", "report", "json", "hardest"])]
+    pub(crate) to: Option<String>,
+    /// How many times faster than in the log requests are sent
+    #[arg(long, value_name = "N", default_value_t = 1.0, requires = "to")]
+    pub(crate) speed: f64,
+    /// Requests to send at most
+    #[arg(long, value_name = "N", default_value_t = 100_000, requires = "to")]
+    pub(crate) send_max: u64,
     /// Write an HTML page to a file
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,

@@ -2,6 +2,7 @@
 //! request decided about as the gate would have.
 
 mod live;
+mod send;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -88,6 +89,15 @@ pub(crate) fn run(arguments: &ReplayArgs) -> anyhow::Result<ExitCode> {
         !matches!(labels, Truth::Derived) || !arguments.log.logs.iter().any(|log| log == "-"),
         "without --labels, replay reads the log twice: once to tell people from robots by name and by how they load pages. Give it files instead of standard input, or --labels FILE (columns source and label)"
     );
+    if let Some(place) = &arguments.to {
+        ensure!(
+            sets.len() == 1,
+            "--to sends one log or world, and there are {}",
+            sets.len()
+        );
+        send::run(&sets[0], &sets[0].truth(labels)?, arguments, place)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     ensure!(
         arguments.report.is_none() || sets.len() == 1,
         "--report is about one log or world, and there are {}",

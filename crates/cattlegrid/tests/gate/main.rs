@@ -39,6 +39,7 @@ mod pipeline;
 mod questions;
 mod rates;
 mod reload;
+mod replayed;
 mod sent;
 #[path = "../webdriver/session.rs"]
 mod session;
