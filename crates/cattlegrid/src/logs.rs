@@ -66,13 +66,28 @@ pub(crate) struct Prepared {
 
 /// Reads and judges the logs that the flags name.
 pub(crate) fn read(arguments: &LogArgs, settings: Settings) -> anyhow::Result<Read> {
-    let (read, ()) = read_with(arguments, settings, |analysis| (analysis.finish(), ()))?;
+    read_by(arguments, settings, Analysis::observe)
+}
+
+/// The same, with another way to take in blocks.
+pub(crate) fn read_by(
+    arguments: &LogArgs,
+    settings: Settings,
+    observe: impl FnMut(&mut Analysis, &[Block]) + Send,
+) -> anyhow::Result<Read> {
+    let finish = |analysis: Analysis| (analysis.finish(), ());
+    let (read, ()) = read_with(arguments, settings, observe, finish)?;
     Ok(read)
 }
 
 /// The same, and reads them once more to tell apart who shares a source.
 pub(crate) fn read_twice(arguments: &LogArgs, settings: Settings) -> anyhow::Result<Read> {
-    let (mut read, second) = read_with(arguments, settings, Analysis::finish_first_reading)?;
+    let (mut read, second) = read_with(
+        arguments,
+        settings,
+        Analysis::observe,
+        Analysis::finish_first_reading,
+    )?;
     if let Some(mut second) = second {
         replay(arguments, |record| second.observe(record))?;
         second.finish(&mut read.report);
@@ -83,6 +98,7 @@ pub(crate) fn read_twice(arguments: &LogArgs, settings: Settings) -> anyhow::Res
 fn read_with<T: Send>(
     arguments: &LogArgs,
     settings: Settings,
+    mut observe: impl FnMut(&mut Analysis, &[Block]) + Send,
     finish: impl FnOnce(Analysis) -> (Report, T) + Send,
 ) -> anyhow::Result<(Read, T)> {
     let Prepared {
@@ -97,7 +113,7 @@ fn read_with<T: Send>(
     }
     let lost_before = is_loss(&plan.problems);
     let ((report, rest), problems) = pool.install(|| {
-        let problems = pump(plan, arguments, |round| analysis.observe(round));
+        let problems = pump(plan, arguments, |round| observe(&mut analysis, round));
         (finish(analysis), problems)
     });
     say_problems(&problems);

@@ -135,6 +135,11 @@ impl Analysis {
         self.recorder.agent(text)
     }
 
+    /// The source that is looked at closely.
+    pub fn focus(&self) -> Option<Source> {
+        self.focus
+    }
+
     /// Takes in blocks, in the order of the log.
     pub fn observe(&mut self, blocks: &[Block]) {
         let parsed = self.parse(blocks);

@@ -163,6 +163,23 @@ pub struct Inspection {
     pub windows: Vec<WindowInspection>,
     /// Its first lines in the log.
     pub lines: Vec<Vec<u8>>,
+    /// What it was called on the way, the first moment first; empty where nobody asked.
+    pub course: Vec<Moment>,
+}
+
+/// What a source was called at one moment, by what had come until then.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Moment {
+    /// Time of its latest request.
+    pub time: u32,
+    /// Its requests so far.
+    pub requests: u64,
+    /// What it was.
+    pub class: Class,
+    /// How sure that was.
+    pub confidence: f64,
+    /// The rule or the strongest family that decided.
+    pub decided_by: Option<&'static str>,
 }
 
 /// One window of a source that was looked at closely.

@@ -6,11 +6,13 @@ use std::io::Write;
 
 use cattlegrid_core::evidence::Outcome;
 use cattlegrid_core::report::Inspection;
+use cattlegrid_core::report::Moment;
 use cattlegrid_core::report::ShapeInspection;
 use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::report::WindowInspection;
 use cattlegrid_core::text::printable;
 use cattlegrid_core::text::shorten;
+use cattlegrid_core::verdict::Class;
 
 use crate::words::count;
 use crate::words::minute;
@@ -30,6 +32,7 @@ pub fn write_inspection(inspection: &Inspection, out: &mut impl Write) -> io::Re
 
 fn text(inspection: &Inspection, page: &mut String) -> std::fmt::Result {
     verdict(&inspection.source, page)?;
+    course(&inspection.course, page)?;
     for window in &inspection.windows {
         writeln!(page)?;
         self::window(window, inspection.windows.len() > 1, page)?;
@@ -101,6 +104,32 @@ fn verdict(source: &SourceReport, page: &mut String) -> std::fmt::Result {
     }
     if source.evidence.is_empty() {
         writeln!(page, "  none")?;
+    }
+    Ok(())
+}
+
+/// How the verdict came about. A single moment is the verdict itself.
+fn course(course: &[Moment], page: &mut String) -> std::fmt::Result {
+    if course.len() < 2 {
+        return Ok(());
+    }
+    writeln!(
+        page,
+        "\nVerdicts on the way, each by what had come until then"
+    )?;
+    for moment in course {
+        let sure = match (moment.class, moment.decided_by) {
+            (Class::Undecided, _) => String::new(),
+            (_, None) => format!("{} % sure", sure(moment.confidence)),
+            (_, Some(rule)) => format!("{} % sure, by {rule}", sure(moment.confidence)),
+        };
+        let line = format!(
+            "  {:>9} requests, {} UTC  {:<10} {sure}",
+            count(moment.requests),
+            minute(moment.time),
+            moment.class.name(),
+        );
+        writeln!(page, "{}", line.trim_end())?;
     }
     Ok(())
 }

@@ -5,10 +5,12 @@ use std::io;
 use std::io::Write;
 
 use cattlegrid_core::report::Inspection;
+use cattlegrid_core::report::Moment;
 use cattlegrid_core::report::ShapeInspection;
 use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::report::WindowInspection;
 use cattlegrid_core::text::printable;
+use cattlegrid_core::verdict::Class;
 
 use crate::html::STYLE;
 use crate::html::escape;
@@ -40,6 +42,7 @@ fn document(inspection: &Inspection, page: &mut String) -> std::fmt::Result {
     verdict(source, &name, page)?;
     writeln!(page, "<main>")?;
     evidence(source, page)?;
+    course(&inspection.course, page)?;
     for window in &inspection.windows {
         self::window(window, page)?;
     }
@@ -99,6 +102,40 @@ fn evidence(source: &SourceReport, page: &mut String) -> std::fmt::Result {
         page,
         "</tbody></table></div><p class=\"soft\">Ten decibans make a crawler ten times likelier, minus ten a person.</p>"
     )
+}
+
+/// How the verdict came about: how sure of a crawler, of a person, or of neither it was after so many requests.
+fn course(course: &[Moment], page: &mut String) -> std::fmt::Result {
+    if course.len() < 2 {
+        return Ok(());
+    }
+    writeln!(
+        page,
+        "<h2>Verdicts on the way, each by what had come until then</h2><div class=\"frame\"><table><thead><tr><th class=\"n\">requests</th><th>until, UTC</th><th>verdict</th><th class=\"n\">sure</th><th></th><th>by</th></tr></thead><tbody>"
+    )?;
+    for moment in course {
+        let color = match moment.class {
+            Class::User => "people",
+            Class::Crawler => "masquerading",
+            Class::Automated => "automated",
+            Class::Undecided => "undecided",
+        };
+        // From even odds to certainty.
+        let width = (moment.confidence - 0.5).max(0.0) * 200.0;
+        let sure = match moment.class {
+            Class::Undecided => String::new(),
+            _ => format!("{} %", sure(moment.confidence)),
+        };
+        writeln!(
+            page,
+            "<tr><td class=\"n\">{}</td><td>{}</td><td>{}</td><td class=\"n\">{sure}</td><td style=\"width:30%\"><span class=\"bar\" style=\"width:{width:.0}%;background:var(--{color})\"></span></td><td>{}</td></tr>",
+            count(moment.requests),
+            minute(moment.time),
+            moment.class.name(),
+            moment.decided_by.unwrap_or_default()
+        )?;
+    }
+    writeln!(page, "</tbody></table></div>")
 }
 
 fn window(window: &WindowInspection, page: &mut String) -> std::fmt::Result {

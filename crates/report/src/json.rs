@@ -11,6 +11,7 @@ use cattlegrid_core::report::Band;
 use cattlegrid_core::report::CampaignReport;
 use cattlegrid_core::report::HostReport;
 use cattlegrid_core::report::Inspection;
+use cattlegrid_core::report::Moment;
 use cattlegrid_core::report::ShapeInspection;
 use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::report::Totals;
@@ -54,6 +55,7 @@ pub fn write_inspection_json(inspection: &Inspection, out: &mut impl Write) -> i
             .iter()
             .map(|line| printable(line))
             .collect(),
+        course: inspection.course.iter().map(MomentJson::of).collect(),
     };
     serde_json::to_writer(&mut *out, &document)?;
     out.write_all(b"\n")
@@ -65,6 +67,28 @@ struct InspectionJson<'a> {
     source: SourceJson<'a>,
     windows: Vec<WindowInspectionJson<'a>>,
     lines: Vec<String>,
+    course: Vec<MomentJson>,
+}
+
+#[derive(Serialize)]
+struct MomentJson {
+    time: String,
+    requests: u64,
+    class: &'static str,
+    confidence: f64,
+    decided_by: Option<&'static str>,
+}
+
+impl MomentJson {
+    fn of(moment: &Moment) -> MomentJson {
+        MomentJson {
+            time: time(moment.time),
+            requests: moment.requests,
+            class: moment.class.name(),
+            confidence: rounded(moment.confidence),
+            decided_by: moment.decided_by,
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -29,7 +29,6 @@ use cattlegrid_core::request::Request;
 use cattlegrid_core::request::Source;
 
 use crate::cli::ReplayArgs;
-use crate::session_examples::Known;
 use crate::session_examples::KnownSources;
 use crate::session_examples::Set;
 
@@ -365,22 +364,14 @@ fn tell(
         "contained",
         "pages got before"
     )?;
-    let groups: [(&str, fn(Option<&Known>) -> bool); 4] = [
-        ("people", |known| {
-            known.is_some_and(|known| known.is_judged() && !known.is_robot())
-        }),
-        ("robots", |known| {
-            known.is_some_and(|known| known.is_judged() && known.is_robot())
-        }),
-        ("automated", |known| {
-            known.is_some_and(|known| !known.is_judged())
-        }),
-        ("unknown", |known| known.is_none()),
-    ];
-    for (name, belongs) in groups {
-        let members = seen
-            .iter()
-            .filter(|(source, _)| belongs(truth.sources.get(*source)));
+    let group_of = |source: &Source| match truth.sources.get(source) {
+        None => "unknown",
+        Some(known) if !known.is_judged() => "automated",
+        Some(known) if known.is_robot() => "robots",
+        Some(_) => "people",
+    };
+    for name in ["people", "robots", "automated", "unknown"] {
+        let members = seen.iter().filter(|(source, _)| group_of(source) == name);
         let members: Vec<&Seen> = members.map(|(_, seen)| seen).collect();
         let sum =
             |of: fn(&Seen) -> u32| members.iter().map(|seen| u64::from(of(seen))).sum::<u64>();

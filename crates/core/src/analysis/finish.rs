@@ -506,6 +506,7 @@ impl Court<'_> {
                     source: described.clone(),
                     windows: std::mem::take(&mut part.inspected),
                     lines: Vec::new(),
+                    course: Vec::new(),
                 });
             }
             if is_listed {
