@@ -5,6 +5,7 @@ mod bounds;
 mod finish;
 mod hidden;
 mod inspection;
+mod order;
 mod parse;
 mod replay;
 mod sample;
@@ -37,6 +38,7 @@ use crate::table::Clock;
 use crate::table::Table;
 use again::Before;
 pub use hidden::SecondReading;
+use order::put_in_order;
 use parse::ParseContext;
 use parse::Parsed;
 use parse::Parser;
@@ -142,7 +144,8 @@ impl Analysis {
 
     /// Takes in blocks, in the order of the log.
     pub fn observe(&mut self, blocks: &[Block]) {
-        let parsed = self.parse(blocks);
+        let mut parsed = self.parse(blocks);
+        put_in_order(&mut parsed);
         self.fold(&parsed);
         self.keep_room(parsed);
     }

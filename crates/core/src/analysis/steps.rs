@@ -1,20 +1,17 @@
 //! A log as a gate sees it: what is decided about a request rests on what came before it.
 
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
-
 use super::Analysis;
 use super::Block;
 use super::TABLES;
+use super::order::gather_all;
 use super::parse::Parsed;
 use crate::profile::Record;
-use crate::request::Source;
 
 impl Analysis {
     /// Takes in blocks in steps of so many seconds of the log's time. The requests of each step go to `ask` before they are taken in, with
     /// the analysis of all that came before them.
     ///
-    /// Each source's requests are taken in in the order of their lines, so that the result is that of [`Analysis::observe`].
+    /// Each source's requests are taken in in the same order as by [`Analysis::observe`], and the result is the same.
     pub fn observe_in_steps(
         &mut self,
         blocks: &[Block],
@@ -24,8 +21,9 @@ impl Analysis {
         let mut parsed = self.parse(blocks);
         self.start_clock();
         let mut asked: Vec<Record> = Vec::new();
-        for parsed in &mut parsed {
-            parsed.records.iter_mut().for_each(put_in_order);
+        // Which sources share a table is another matter in each run, and must not show in the order of steps.
+        gather_all(&mut parsed);
+        for parsed in &parsed {
             let mut begin = [0; TABLES];
             while let Some(first) = next_time(parsed, &begin) {
                 let last = (first - first % seconds).saturating_add(seconds - 1);
@@ -52,24 +50,6 @@ impl Analysis {
             }
         }
     }
-}
-
-/// Puts records that count in the order of time, but each source's in the order of their lines: a line that is late comes with the one
-/// before it. Which sources share a table is another matter in each run, and must not show.
-fn put_in_order(records: &mut Vec<Record>) {
-    records.retain(|record| !record.is_dead());
-    if records.is_sorted_by_key(|record| record.time) {
-        return;
-    }
-    let mut latest: HashMap<Source, u32, RandomState> = HashMap::default();
-    let mut timed: Vec<(u32, Record)> = Vec::with_capacity(records.len());
-    for record in records.drain(..) {
-        let latest = latest.entry(record.source()).or_default();
-        *latest = record.time.max(*latest);
-        timed.push((*latest, record));
-    }
-    timed.sort_by_key(|(time, _)| *time);
-    records.extend(timed.into_iter().map(|(_, record)| record));
 }
 
 /// When the next request comes; `None` where there is none.
