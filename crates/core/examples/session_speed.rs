@@ -85,7 +85,12 @@ fn time(records: &[Record], mut work: impl FnMut(&Record, usize) -> f64) -> Vec<
 fn tell(name: &str, times: &[u64]) {
     let mut times = times.to_vec();
     times.sort_unstable();
-    let at = |hundredths: usize| times.get(times.len() * hundredths / 100).copied().unwrap_or(0);
+    let at = |hundredths: usize| {
+        times
+            .get(times.len() * hundredths / 100)
+            .copied()
+            .unwrap_or(0)
+    };
     let sum: u64 = times.iter().sum();
     println!(
         "{name:<40} {:>9} requests, median {:>6} ns, 90 % {:>6}, 99 % {:>6}, mean {:>6}",
