@@ -428,7 +428,7 @@ pub(crate) struct ReplayArgs {
     /// Report a session as a robot's from this probability on
     #[arg(long, value_name = "P", default_value_t = 0.5)]
     pub(crate) threshold: f64,
-    /// Who is taken to solve the challenges of the gate
+    /// Who solves the challenges of the gate (an assumption)
     #[arg(long, value_enum, default_value_t = Solvers::People)]
     pub(crate) solvers: Solvers,
     /// Minutes of the log between two judgements of all sources. The gate judges every 30 minutes

@@ -54,7 +54,10 @@ impl Course {
 
     /// All moments, and the end.
     fn finish(mut self, last: &SourceReport) -> Vec<Moment> {
-        self.moments.push(moment(last));
+        let last = moment(last);
+        self.moments
+            .retain(|moment| moment.requests < last.requests);
+        self.moments.push(last);
         self.moments
     }
 }

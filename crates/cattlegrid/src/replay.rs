@@ -138,7 +138,8 @@ fn write(result: &Replay, arguments: &ReplayArgs) -> anyhow::Result<()> {
 
 /// How fast it was: with the logs' reading, without judgements.
 fn say_speed(result: &Replay, told: &Told, arguments: &ReplayArgs) {
-    if arguments.log.quiet {
+    // Several worlds run at once, and share the cores.
+    if arguments.log.quiet || arguments.log.logs.len() > 1 {
         return;
     }
     let judging = told.judging.as_secs_f64();
@@ -243,6 +244,7 @@ fn result(
             unknown: told.unknown,
             requests: told.requests,
             forgotten: told.forgotten,
+            late: told.late,
         },
         steadiness,
     };

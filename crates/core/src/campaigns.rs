@@ -39,6 +39,7 @@ use crate::table::Window;
 use crate::text::printable;
 use crate::verdict::Class;
 use crate::verdict::Evidence;
+use crate::verdict::STAY_DECIBANS;
 use crate::verdict::Together;
 use crate::verdict::Verdict;
 use crate::verdict::judge_group;
@@ -379,7 +380,10 @@ impl Finder<'_> {
             is_campaign,
         });
         if is_campaign {
-            found.keys.insert(key);
+            // The number of a cluster is another cluster's at the next judgement.
+            if key.how != How::Times {
+                found.keys.insert(key);
+            }
             found.add(key, group, verdict, told);
         }
     }
@@ -395,7 +399,7 @@ impl Finder<'_> {
             model: self.settings.model.as_deref(),
             scratch: &scratch,
             campaign: None,
-            before: self.before.contains(&key).then_some(Toward::Crawler),
+            was_crawler: false,
         };
         let together = Together {
             evidence: match key.how {
@@ -424,10 +428,11 @@ impl Finder<'_> {
 
     /// Whether what was found is more than what the group was chosen by.
     fn is_enough(&self, key: Key, verdict: &Verdict) -> bool {
-        if self.before.contains(&key) {
-            // It was enough before: the sum decides whether it still is.
-            return true;
-        }
+        let stays = match self.before.contains(&key) {
+            true => STAY_DECIBANS,
+            false => 0.0,
+        };
+        let decibans_min = self.options().decibans_min - stays;
         let sum = |of: &dyn Fn(&str) -> bool| -> f64 {
             let evidence = verdict.evidence.iter();
             let counted = evidence.filter(|item| of(item.detector));
@@ -438,19 +443,18 @@ impl Finder<'_> {
             // nothing else is an attack.
             How::Times | How::Login | How::Form => true,
             How::Agent | How::Session | How::Network | How::System => {
-                verdict.decibans >= self.options().decibans_min
-                    && sum(&|name| TOGETHER.contains(&name)) > 0.0
+                verdict.decibans >= decibans_min && sum(&|name| TOGETHER.contains(&name)) > 0.0
             }
             // Who was chosen for dropping cookies cannot be found by that, either.
             How::Cookie => {
-                sum(&|name| name != "ignored_cookies") >= self.options().decibans_min
+                sum(&|name| name != "ignored_cookies") >= decibans_min
                     && sum(&|name| TOGETHER.contains(&name)) > 0.0
             }
             // Who was chosen for following no links cannot be found by that.
-            How::Habit => sum(&|name| NOT_HABITS.contains(&name)) >= self.options().decibans_min,
+            How::Habit => sum(&|name| NOT_HABITS.contains(&name)) >= decibans_min,
             // Strangers who came in one manner have pages in common, and come for few or for many.
             How::Manner => {
-                verdict.decibans >= self.options().decibans_min
+                verdict.decibans >= decibans_min
                     && sum(&|name| name == "divided_pages") > 0.0
                     && sum(&|name| name == "alike_members") > 0.0
             }

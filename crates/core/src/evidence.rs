@@ -206,8 +206,8 @@ pub struct Context<'a> {
     pub scratch: &'a RefCell<Scratch>,
     /// The campaign it belongs to.
     pub campaign: Option<&'a Membership>,
-    /// What it was called at the judgement before, where a log is judged again and again.
-    pub before: Option<Toward>,
+    /// It was a crawler in this window at the judgement before, where a log is judged again and again.
+    pub was_crawler: bool,
 }
 
 impl<'a> Context<'a> {

@@ -1,5 +1,5 @@
-//! Containment, rehearsed on an old log: what limits would have cost people and stopped of crawlers, by the very code that serves live
-//! traffic. Who is who is known from an analysis of the same log.
+//! Containment, rehearsed on an old log: how often limits would have challenged people, and how much of the crawling they would have
+//! stopped, by the very code that serves live traffic. Who is who is known from an analysis of the same log.
 
 mod gate;
 mod steadiness;

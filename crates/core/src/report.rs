@@ -453,6 +453,8 @@ pub struct SourceReport {
     pub mixed: bool,
     /// It would be no crawler without what was seen of its visits.
     pub by_visits: bool,
+    /// It is a crawler only because it was one at the judgement before: that is shown, and nobody is denied for it.
+    pub is_kept: bool,
     /// The campaign it belonged to last: its place in the list.
     pub campaign: Option<usize>,
     /// What tells a crowd from one visitor, in the latest window in which its traffic had a shape.

@@ -15,6 +15,7 @@ use crate::knowledge::Claim;
 use crate::knowledge::Purpose;
 use crate::profile::Profile;
 use bounds::explain_by_links;
+use bounds::header_signs;
 use bounds::take_back_rhythm;
 use bounds::weigh_cheap_signs;
 use bounds::weigh_copied_rhythm;
@@ -161,6 +162,8 @@ pub struct Verdict {
     pub mixed: bool,
     /// It would be no crawler without what was seen of its visits: that is shown, and nobody is denied for it.
     pub by_visits: bool,
+    /// It is a crawler only because it was one at the judgement before: that is shown, and nobody is denied for it.
+    pub is_kept: bool,
     /// Why it is undecided.
     pub cause: Option<Cause>,
 }
@@ -314,6 +317,7 @@ fn weigh(
         votes: ballots.votes(),
         mixed: profile.is_mixed(),
         by_visits: false,
+        is_kept: false,
         cause: None,
         evidence,
     };
@@ -370,29 +374,28 @@ fn by_name(
     })
 }
 
-/// Decibans by which less is enough to stay what one was called before. What a source is compared with changes from hour to hour, and
-/// findings of two decibans come and go with it.
-const STAY_DECIBANS: f64 = 3.0;
+/// Decibans by which less is enough to stay a crawler. What a source is compared with changes from hour to hour, and findings of two
+/// decibans come and go with it.
+///
+/// Only crawlers stay what they were: a good past must buy nothing. And who only stays one is not denied anew.
+pub(crate) const STAY_DECIBANS: f64 = 3.0;
 
 /// Sums that make a crawler, or a person.
 struct Bars {
-    /// From here on a crawler.
     crawler_from: f64,
-    /// Up to here a person.
     user_to: f64,
-    /// From here on a crawler whose verdict does not depend on its visits.
-    without_visits: f64,
+    /// From here on it stays a crawler.
+    stays_from: f64,
 }
 
 fn bars(context: &Context<'_>, weights: &Weights) -> Bars {
-    let stay = |class: Toward| match context.before == Some(class) {
-        true => STAY_DECIBANS,
-        false => 0.0,
-    };
     Bars {
-        crawler_from: weights.crawler_from - stay(Toward::Crawler),
-        user_to: weights.user_to + stay(Toward::User),
-        without_visits: weights.crawler_from,
+        crawler_from: weights.crawler_from,
+        user_to: weights.user_to,
+        stays_from: match context.was_crawler {
+            true => weights.crawler_from - STAY_DECIBANS,
+            false => weights.crawler_from,
+        },
     }
 }
 
@@ -405,7 +408,10 @@ fn by_sum(
 ) -> Verdict {
     let sum: f64 = families.iter().map(|(_, decibans)| decibans).sum();
     verdict.decibans = sum;
-    let is_crawler = sum >= bars.crawler_from;
+    // Header fields are no verdict by themselves, and do not keep one up.
+    let lasting = sum - header_signs(&verdict.evidence);
+    verdict.is_kept = sum < bars.crawler_from && lasting >= bars.stays_from;
+    let is_crawler = sum >= bars.crawler_from || verdict.is_kept;
     if !is_crawler && sum > bars.user_to {
         return verdict;
     }
@@ -427,7 +433,7 @@ fn by_sum(
             .iter()
             .find(|(family, _)| *family == Family::Visits);
         verdict.by_visits =
-            visits.is_some_and(|(_, visits)| *visits > 0.0 && sum - visits < bars.without_visits);
+            visits.is_some_and(|(_, visits)| *visits > 0.0 && sum - visits < bars.crawler_from);
         let is_browser = profile.browsers > profile.agents_logged / 2;
         verdict.kind = Some(if is_browser {
             Kind::Masquerading

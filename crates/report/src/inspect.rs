@@ -113,10 +113,7 @@ fn course(course: &[Moment], page: &mut String) -> std::fmt::Result {
     if course.len() < 2 {
         return Ok(());
     }
-    writeln!(
-        page,
-        "\nVerdicts on the way, each by what had come until then"
-    )?;
+    writeln!(page, "\nVerdict after the first requests")?;
     for moment in course {
         let sure = match (moment.class, moment.decided_by) {
             (Class::Undecided, _) => String::new(),

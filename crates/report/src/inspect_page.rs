@@ -111,7 +111,7 @@ fn course(course: &[Moment], page: &mut String) -> std::fmt::Result {
     }
     writeln!(
         page,
-        "<h2>Verdicts on the way, each by what had come until then</h2><div class=\"frame\"><table><thead><tr><th class=\"n\">requests</th><th>until, UTC</th><th>verdict</th><th class=\"n\">sure</th><th></th><th>by</th></tr></thead><tbody>"
+        "<h2>Verdict after the first requests</h2><div class=\"frame\"><table><thead><tr><th class=\"n\">requests</th><th>until, UTC</th><th>verdict</th><th class=\"n\">sure</th><th></th><th>by</th></tr></thead><tbody>"
     )?;
     for moment in course {
         let color = match moment.class {

@@ -177,6 +177,8 @@ pub struct Containment {
     pub requests: u64,
     /// Sources that were forgotten because there was no room for their profiles.
     pub forgotten: u64,
+    /// Requests that are much older than those before them: files overlap.
+    pub late: u64,
 }
 
 /// Names of [`Containment::groups`].
@@ -224,11 +226,11 @@ impl Group {
         }
     }
 
-    /// The number of pages below which so many hundredths of the contained sources were contained.
+    /// Pages after which so many hundredths of the contained sources were contained, at most.
     pub fn leaked_at(&self, hundredths: usize) -> u32 {
         let mut leaked = self.leaked.clone();
         leaked.sort_unstable();
-        let at = (leaked.len() * hundredths / 100).min(leaked.len().saturating_sub(1));
+        let at = (leaked.len() * hundredths).div_ceil(100).saturating_sub(1);
         leaked.get(at).copied().unwrap_or(0)
     }
 
@@ -341,7 +343,7 @@ fn curve(replay: &Replay, page: &mut String) -> std::fmt::Result {
         "precision",
         "robots called",
         "people accused",
-        "F1 at that very request"
+        "F1 at the fifth page"
     )?;
     for point in &replay.curve {
         writeln!(
@@ -403,7 +405,7 @@ fn separation(replay: &Replay, page: &mut String) -> std::fmt::Result {
 pub(crate) fn assumptions(containment: &Containment) -> String {
     let limits = &containment.limits;
     format!(
-        "k1 = {}, k2 = {}, visits are suspicious from {}. Assumed: {}; everybody goes on as in the log, whatever the gate answers. Sources are judged every {} minutes of the log, and when one passes k2.",
+        "k1 = {}, k2 = {}, visits are suspicious from {}. Assumed: {}; everybody continues as in the log, regardless of the gate's response. Sources are judged every {} minutes of the log, and when one passes k2.",
         count(u64::from(limits.k1)),
         count(u64::from(limits.k2)),
         limits.suspect_from,
@@ -453,7 +455,7 @@ fn containment(containment: &Containment, page: &mut String) -> std::fmt::Result
     let robots = &containment.groups[1];
     writeln!(
         page,
-        "  Contained: met a refusal or a challenge that it did not solve; pages got before: median, and of nine in ten at most. Robots got {:.1} pages\n  each on average before they were contained; {} robots never were, and got {} pages.",
+        "  Contained: did not get all its pages; pages got before the first it did not get: median, and nine in ten at most. Robots got {:.1} pages each\n  on average before they were contained; {} robots were never contained, and got {} pages.",
         robots.mean_leaked(),
         count(robots.sources - robots.leaked.len() as u64),
         count(robots.free)
@@ -462,9 +464,16 @@ fn containment(containment: &Containment, page: &mut String) -> std::fmt::Result
     if pages > 0 {
         writeln!(
             page,
-            "  Of {} page requests of sources of which nothing is known, {} passed; these sources are taken to solve no challenge.",
+            "  Of {} page requests of unlabelled sources, {} passed.",
             count(pages),
             share(passed, pages)
+        )?;
+    }
+    if containment.late > 0 {
+        writeln!(
+            page,
+            "  {} requests are more than an hour older than those before them: the files overlap. Merge them in order of time for a replay without hindsight.",
+            count(containment.late)
         )?;
     }
     if containment.forgotten > 0 {
@@ -574,6 +583,7 @@ fn gate_json(containment: &Containment) -> Value {
         "unknown_pages": containment.unknown.0,
         "unknown_passed": containment.unknown.1,
         "forgotten": containment.forgotten,
+        "late": containment.late,
         "groups": groups,
     })
 }

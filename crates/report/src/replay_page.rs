@@ -51,13 +51,19 @@ fn document(replay: &Replay, page: &mut String) -> std::fmt::Result {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>A log, replayed</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <header><h1>A log, replayed</h1><p class=\"soft\">{} requests, in the order of time; each decision rests on what came before it</p>\n\
-         <p class=\"lead\">The gate would have challenged <strong>{} of {} people</strong> and contained <strong>{} of {} robots</strong>, half of them after <strong>{} pages</strong> or fewer.</p></header>\n<main>",
+         <p class=\"lead\">The gate would have challenged <strong>{} of {} people</strong> and contained <strong>{} of {} robots</strong>{}.</p></header>\n<main>",
         count(containment.requests),
         count(people.challenged),
         count(people.sources),
         count(robots.leaked.len() as u64),
         count(robots.sources),
-        robots.leaked_at(50)
+        match robots.leaked.is_empty() {
+            true => String::new(),
+            false => format!(
+                ", half of them after {} pages or fewer",
+                robots.leaked_at(50)
+            ),
+        }
     )?;
     groups(replay, page)?;
     leaks(robots, page)?;
@@ -255,7 +261,7 @@ fn curve(replay: &Replay, page: &mut String) -> std::fmt::Result {
             "precision",
             "robots called",
             "people accused",
-            "F1 at that very request",
+            "F1 at the fifth page",
         ],
         page,
     )?;

@@ -179,6 +179,8 @@ impl Work<'_> {
                 self.outcome.by_visits += 1;
                 self.revoke_allow(&subject);
             }
+            // What was denied stays so until it runs out.
+            (Class::Crawler, Some(_)) if source.is_kept => self.revoke_allow(&subject),
             (Class::Crawler, Some(kind)) => self.deny(subject, source, kind),
             (Class::Automated | Class::Undecided, _) => self.revoke_allow(&subject),
         }

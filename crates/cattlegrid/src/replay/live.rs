@@ -32,6 +32,9 @@ const STEP: u32 = 1;
 /// Seconds of the log between two judgements at least, where sources pass the second limit.
 const PAUSE: u32 = 600;
 
+/// Seconds by which a request may be older than those before it: lines are not always in order.
+const LATE: u32 = 3600;
+
 /// A gate before a log, and what becomes of those who are known.
 pub(super) struct Live {
     gate: Gate,
@@ -46,6 +49,10 @@ pub(super) struct Live {
     /// Whether they are people, and what became of them.
     treated: HashMap<Source, (Role, Treated)>,
     entries: BTreeMap<Subject, (u64, Entry)>,
+    /// The largest number of an entry so far.
+    numbered: u64,
+    /// Time of the latest request.
+    latest: u32,
     watcher: Watcher,
     pub(super) told: Told,
 }
@@ -64,6 +71,8 @@ pub(super) struct Told {
     pub(super) unknown: (u64, u64),
     pub(super) requests: u64,
     pub(super) forgotten: u64,
+    /// Requests that are much older than those before them.
+    pub(super) late: u64,
     /// How long the replay took, and the judgements in it.
     pub(super) took: Duration,
     pub(super) judging: Duration,
@@ -76,6 +85,7 @@ impl Told {
         self.unknown.1 += other.unknown.1;
         self.requests += other.requests;
         self.forgotten += other.forgotten;
+        self.late += other.late;
         self.took += other.took;
         self.judging += other.judging;
     }
@@ -100,6 +110,8 @@ impl Live {
                 .map(|(source, known)| (*source, (role(known), Treated::default())))
                 .collect(),
             entries: BTreeMap::new(),
+            numbered: 0,
+            latest: 0,
             watcher: Watcher::default(),
             told: Told::default(),
         }
@@ -128,6 +140,8 @@ impl Live {
 
     fn ask(&mut self, record: &Record) {
         self.told.requests += 1;
+        self.told.late += u64::from(record.time.saturating_add(LATE) < self.latest);
+        self.latest = self.latest.max(record.time);
         self.watcher.note(record.source());
         let known = self.treated.get_mut(&record.source());
         let role = known.as_ref().map(|(role, _)| *role);
@@ -174,7 +188,9 @@ impl Live {
         for change in updater.update(&report, &entries).changes {
             match change {
                 Change::Put(entry) => {
-                    let number = self.entries.len() as u64 + 1;
+                    let known = self.entries.get(&entry.subject);
+                    let number = known.map_or(self.numbered + 1, |(number, _)| *number);
+                    self.numbered = self.numbered.max(number);
                     self.entries.insert(entry.subject.clone(), (number, *entry));
                 }
                 Change::Remove(subject) => drop(self.entries.remove(&subject)),
@@ -182,7 +198,7 @@ impl Live {
         }
         let entries: Vec<(u64, Entry)> = self.entries.values().cloned().collect();
         self.gate.standing = standing_of(&entries, Some(now), |text| analysis.agent(text));
-        self.gate.suspects.forget_ended(now);
+        self.gate.forget_ended(now);
         self.told.judging += began.elapsed();
     }
 

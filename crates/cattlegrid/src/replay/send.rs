@@ -36,6 +36,9 @@ use crate::session_examples::Set;
 const SENDERS: usize = 16;
 /// Requests that wait for a sender at most.
 const WAITING_MAX: usize = 256;
+/// How many times faster than in the log requests can be sent.
+const SPEED_MIN: f64 = 0.001;
+const SPEED_MAX: f64 = 1_000_000.0;
 /// Time for a response.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of a response that are looked at: the gate's own pages are shorter.
@@ -99,11 +102,38 @@ struct Counted {
     late_ms: AtomicU64,
 }
 
-/// Requests that cannot be sent: with another method than GET and HEAD, and from sources that are no addresses.
+/// Requests that are not sent: with another method than GET and HEAD, from sources that are not addresses, and from another time.
 #[derive(Debug, Default)]
 struct Left {
     methods: u64,
     names: u64,
+    jumps: u64,
+}
+
+/// The times of a log. One line from another year must not be waited for.
+struct Times {
+    /// Seconds that lie between two requests at most.
+    jump: u32,
+    /// The first request and when it was sent.
+    first: Option<(u32, Instant)>,
+    latest: u32,
+    speed: f64,
+}
+
+impl Times {
+    /// When a request is due; `None` for one from another time.
+    fn due(&mut self, time: u32) -> Option<Instant> {
+        let (first, start) = *self.first.get_or_insert((time, Instant::now()));
+        if self.latest == 0 {
+            self.latest = time;
+        }
+        if time.abs_diff(self.latest) > self.jump {
+            return None;
+        }
+        self.latest = self.latest.max(time);
+        let seconds = f64::from(time.saturating_sub(first)) / self.speed;
+        Some(start + Duration::from_secs_f64(seconds))
+    }
 }
 
 /// Sends the requests of a log, and writes what the gate did.
@@ -116,9 +146,13 @@ pub(super) fn run(
     let place = place.trim_end_matches('/');
     check_loopback(place)?;
     ensure!(
-        arguments.speed.is_finite() && arguments.speed > 0.0,
-        "--speed {} is not above 0",
+        (SPEED_MIN..=SPEED_MAX).contains(&arguments.speed),
+        "--speed {} is not between {SPEED_MIN} and {SPEED_MAX}",
         arguments.speed
+    );
+    ensure!(
+        arguments.log.source_field.is_none() && arguments.log.trusted_proxy.is_empty(),
+        "--to sends requests from the addresses in the log's first field; --source-field and --trusted-proxy cannot be used with it"
     );
     // An answer at all shows that somebody is there.
     agent()
@@ -169,7 +203,11 @@ fn agent() -> ureq::Agent {
     let config = ureq::Agent::config_builder()
         .timeout_global(Some(TIMEOUT))
         .http_status_as_error(false)
-        .max_redirects(0);
+        .max_redirects(0)
+        // Who sent no user agent sends none now.
+        .user_agent(ureq::config::AutoHeaderValue::None)
+        // A proxy of this machine's user would take other people's requests elsewhere.
+        .proxy(None);
     ureq::Agent::new_with_config(config.build())
 }
 
@@ -181,17 +219,25 @@ fn post(
 ) -> anyhow::Result<Left> {
     let mut left = Left::default();
     let mut reader = Reader::new(&[]);
-    let mut first: Option<(u32, Instant)> = None;
+    let settings = set.settings()?;
+    let mut times = Times {
+        jump: settings.time_jump_seconds,
+        first: None,
+        latest: 0,
+        speed: arguments.speed,
+    };
+    let span = settings.reading.span;
     let mut posted = 0;
     set.read(|_, blocks| {
         for block in blocks {
             each_request(block, &mut reader, |request| {
-                if posted >= arguments.send_max {
+                if posted >= arguments.send_max || !span.contains(&request.time) {
                     return;
                 }
-                let (began, start) = *first.get_or_insert((request.time, Instant::now()));
-                let seconds = f64::from(request.time.saturating_sub(began)) / arguments.speed;
-                let due = start + Duration::from_secs_f64(seconds);
+                let Some(due) = times.due(request.time) else {
+                    left.jumps += 1;
+                    return;
+                };
                 if let Some(letter) = letter(request, due, &mut left) {
                     posted += 1;
                     let sender = letter.source.value as usize % senders.len();
@@ -340,12 +386,13 @@ fn tell(
     let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
     writeln!(
         page,
-        "{} requests sent, {} failed; the latest was {:.1} s late. Left out: {} with other methods than GET and HEAD, {} of sources that are no addresses",
+        "{} requests sent, {} failed; at most {:.1} s late. Not sent: {} with methods other than GET and HEAD, {} of sources that are not IP addresses, {} from another time",
         load(&counted.sent),
         load(&counted.failed),
         load(&counted.late_ms) as f64 / 1e3,
         left.methods,
-        left.names
+        left.names,
+        left.jumps
     )?;
     writeln!(
         page,

@@ -174,5 +174,6 @@ fn what_the_gate_logs_is_judged() {
         (&fetch[..3], &hints[..3], &language[..2], &order[..2]),
         (&[6, 0, 0][..], &[6, 0, 6][..], &[6, 0][..], &[6, 0][..])
     );
-    assert!(found.contains(&"fetch_metadata".to_owned()), "{found:?}");
+    // All six contradict; but there is nobody else to compare with.
+    assert!(!found.contains(&"fetch_metadata".to_owned()), "{found:?}");
 }

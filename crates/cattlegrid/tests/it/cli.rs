@@ -352,7 +352,7 @@ fn inspect_tells_everything_about_one_source() {
         "suspicious_sequence  it went through pages in ascending order",
         "ignored_cookies      silent: the session cookie is not logged",
         "353  page requests",
-        "Verdicts on the way, each by what had come until then\n          5 requests",
+        "Verdict after the first requests\n          5 requests",
         "two days a row",
         "203.0.113.66 - - [07/Jan/2030",
     ] {

@@ -2,17 +2,17 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use cattlegrid_learn::series::Scratch;
 use foldhash::fast::RandomState;
-use hashbrown::HashMap;
+use hashbrown::HashSet;
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use super::Analysis;
+use super::again::Before;
 use super::lock;
 use super::parse::table_of;
 use super::sample::Sample;
@@ -27,11 +27,9 @@ use super::trials::decisive;
 use super::trials::is_hardly_decided;
 use crate::campaigns::Campaigns;
 use crate::campaigns::Finder;
-use crate::campaigns::Key;
 use crate::detectors::SPECS;
 use crate::detectors::shape_values;
 use crate::evidence::Context;
-use crate::evidence::Toward;
 use crate::knowledge::Knowledge;
 use crate::knowledge::Purpose;
 use crate::knowledge::Robot;
@@ -65,8 +63,8 @@ use crate::verdict::Verdict;
 use crate::verdict::judge;
 use crate::verdict::judge_whole;
 
-/// Judges what was seen so far. Gives what campaigns were found by, too.
-pub(super) fn report(analysis: &Analysis) -> (Report, BTreeSet<Key>) {
+/// Judges what was seen so far. Gives what the next judgement is to know, too.
+pub(super) fn report(analysis: &Analysis) -> (Report, Before) {
     let mut report = Report {
         window_seconds: analysis.settings.window_seconds,
         min_requests: analysis.settings.min_requests,
@@ -75,7 +73,7 @@ pub(super) fn report(analysis: &Analysis) -> (Report, BTreeSet<Key>) {
     let (agents, sample) = gather(analysis, &mut report.statuses);
     report.lines = lines(analysis);
     let Some(clock) = analysis.clock else {
-        return (report, BTreeSet::new());
+        return (report, Before::default());
     };
     let sites = sites(&analysis.tables, clock.bins as usize);
     let (first, last) = describe_log(&sites, &mut report);
@@ -131,7 +129,11 @@ pub(super) fn report(analysis: &Analysis) -> (Report, BTreeSet<Key>) {
         inspection.lines = analysis.examples.clone();
     }
     report.sources = sorted_sources(whole.sources);
-    (report, campaigns.keys)
+    let before = Before {
+        sources: whole.crawled.into_iter().collect(),
+        campaigns: campaigns.keys,
+    };
+    (report, before)
 }
 
 /// What was read and what was skipped.
@@ -232,6 +234,8 @@ struct Part {
     sources: Vec<(Source, SourceReport)>,
     /// Bands of the sources in the sample.
     bands: Vec<(Source, Band)>,
+    /// Windows in which sources are crawlers.
+    crawled: Vec<(Source, Window)>,
     inspection: Option<Inspection>,
     /// Windows of the source that is looked at closely.
     inspected: Vec<WindowInspection>,
@@ -255,6 +259,7 @@ impl Part {
         }
         whole.sources.extend(self.sources);
         whole.bands.extend(self.bands);
+        whole.crawled.extend(self.crawled);
         for (number, host) in self.hosts {
             match whole.hosts.entry(number) {
                 Entry::Vacant(place) => drop(place.insert(host)),
@@ -287,8 +292,8 @@ pub(super) struct Court<'a> {
     span: (u32, u32),
     /// The source that is looked at closely.
     focus: Option<Source>,
-    /// What sources were called before.
-    before: &'a HashMap<Source, Toward, RandomState>,
+    /// Windows in which sources were crawlers before.
+    before: &'a HashSet<(Source, Window), RandomState>,
 }
 
 /// Pages from which a source of one window is judged again beside the whole log's visitors.
@@ -330,12 +335,15 @@ impl Court<'_> {
                 let context = self.context(source, *window, &scratch);
                 let judge = || self.judge(profile, &context);
                 let is_alone = context.campaign.is_none()
-                    && context.before.is_none()
+                    && !context.was_crawler
                     && !self.settings.has_own_rules;
                 let verdict = match profile.only_request().filter(|_| is_alone) {
                     Some(request) => silence.verdict(*window, request, judge),
                     None => judge(),
                 };
+                if verdict.class == Class::Crawler {
+                    part.crawled.push((source, *window));
+                }
                 trials.push(self.trial(*window, profile, &context, verdict));
             }
             self.judge_whole(source, &windows, &mut trials, &scratch);
@@ -366,7 +374,7 @@ impl Court<'_> {
             model: self.settings.model.as_deref(),
             scratch,
             campaign: self.campaigns.membership(source, window),
-            before: self.before.get(&source).copied(),
+            was_crawler: self.before.contains(&(source, window)),
         }
     }
 
@@ -437,6 +445,7 @@ impl Court<'_> {
         let context = Context {
             site,
             campaign: None,
+            was_crawler: false,
             ..self.context(source, *last, scratch)
         };
         let (detectors, weights) = (&self.settings.detectors, &self.settings.weights);
@@ -579,6 +588,7 @@ impl Court<'_> {
             evidence: verdict.evidence,
             mixed: false,
             by_visits: verdict.by_visits,
+            is_kept: verdict.is_kept,
             campaign: None,
             crowd,
             cause: verdict.cause,

@@ -362,7 +362,7 @@ impl SecondReading {
             model: self.settings.model.as_deref(),
             scratch,
             campaign: None,
-            before: None,
+            was_crawler: false,
         };
         let (detectors, weights) = (&self.settings.detectors, &self.settings.weights);
         judge(profile, &context, detectors, weights)

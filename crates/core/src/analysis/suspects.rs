@@ -16,7 +16,8 @@ impl Analysis {
 
     /// The visits among those with requests since the last call that are a robot's with this probability.
     pub fn suspects(&mut self, probability: f64) -> Vec<Suspect> {
-        if !self.tables.iter().any(Table::has_watched) {
+        // 1 is off, whatever a forest says.
+        if probability >= 1.0 || !self.tables.iter().any(Table::has_watched) {
             return Vec::new();
         }
         let around = self.around();

@@ -272,6 +272,7 @@ mod tests {
             votes: Votes::default(),
             mixed: false,
             by_visits: false,
+            is_kept: false,
             cause: None,
         };
         let key = Key {

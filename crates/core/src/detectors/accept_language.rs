@@ -39,10 +39,12 @@ settings! {
         changes_min: u32 = 5,
         /// Share of followed links with another language from which it points to a crawler.
         changes_share: f64 = 0.5,
+        /// User agents of a source up to which languages are compared: more are more people.
+        agents_max: u32 = 2,
     }
 }
 
-/// What a missing language is worth: more to who loads nothing that a browser shows.
+/// What a missing language is worth: more for clients that load nothing that a browser shows.
 const MISSING: f64 = 4.0;
 const MISSING_SHOWS: f64 = 2.0;
 /// What a language that changes from page to page is worth: 5 to 1.
@@ -59,7 +61,9 @@ impl Detector for AcceptLanguage {
         let changed = signs.languages_changed;
         let followed = changed + signs.languages_kept;
         let share = f64::from(changed) / f64::from(followed.max(1));
-        if changed >= self.changes_min && share >= self.changes_share {
+        // People behind one address come to the same page one after the other.
+        let is_one = profile.agents.count() <= self.agents_max as usize;
+        if is_one && changed >= self.changes_min && share >= self.changes_share {
             let why = format!(
                 "{changed} of {followed} links that it followed came with another language than the page before"
             );

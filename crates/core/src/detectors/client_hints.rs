@@ -69,7 +69,7 @@ const CONTRADICTIONS: [(Hints, f64, &str); 4] = [
 ];
 /// Requests with the brand of a browser without a window from which they count.
 const HEADLESS_MIN: u32 = 2;
-/// What missing hints are worth: more to who loads nothing that a browser shows.
+/// What missing hints are worth: more for clients that load nothing that a browser shows.
 const MISSING: f64 = 4.0;
 const MISSING_SHOWS: f64 = 2.0;
 
@@ -114,13 +114,11 @@ impl Detector for ClientHints {
         if !is_usual || share < self.share_min {
             return Outcome::Clear(share);
         }
-        if habits
-            .hints_odd
-            .share()
-            .is_some_and(|odd| odd > self.site_max)
-        {
+        // No proxy writes the headless brand, however few the visitors.
+        let odd_here = habits.hints_odd.share();
+        if !is_headless && odd_here.is_none_or(|odd| odd > self.site_max) {
             return Outcome::Abstain(Gap::NoContrast(
-                "the client hints of many sources contradict their user agents here",
+                "too few sources to compare with, or the client hints of many contradict their user agents here",
             ));
         }
         // What most of them do; of equals the stronger.

@@ -64,7 +64,7 @@ const CONTRADICTIONS: [(Fetch, f64, &str); 3] = [
         "send a Sec-Fetch-Dest that does not go with their Sec-Fetch-Mode",
     ),
 ];
-/// What missing fields are worth: more to who loads nothing that a browser shows.
+/// What missing fields are worth: more for clients that load nothing that a browser shows.
 const MISSING: f64 = 4.0;
 const MISSING_SHOWS: f64 = 2.0;
 
@@ -110,10 +110,10 @@ impl Detector for FetchMetadata {
         if habits
             .fetch_odd
             .share()
-            .is_some_and(|odd| odd > self.site_max)
+            .is_none_or(|odd| odd > self.site_max)
         {
             return Outcome::Abstain(Gap::NoContrast(
-                "the Sec-Fetch fields of many sources contradict their referrers here",
+                "too few sources to compare with, or the Sec-Fetch fields of many contradict their referrers here",
             ));
         }
         // What most of them do; of equals the stronger.

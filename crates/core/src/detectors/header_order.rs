@@ -66,9 +66,9 @@ impl Detector for HeaderOrder {
             return Outcome::Clear(share);
         }
         let odd = context.site.customs().headers.order_odd.share();
-        if odd.is_some_and(|odd| odd > self.site_max) {
+        if odd.is_none_or(|odd| odd > self.site_max) {
             return Outcome::Abstain(Gap::NoContrast(
-                "many sources send header fields in another order here: a proxy may change it",
+                "too few sources to compare with, or many send header fields in another order here: a proxy may change it",
             ));
         }
         let why = format!(

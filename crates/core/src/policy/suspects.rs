@@ -37,9 +37,14 @@ impl Suspects {
             .extend(found.map(|found| ((found.source, found.agent), found.until)));
         if self.0.len() > CLIENTS_MAX {
             let mut ends: Vec<u32> = self.0.values().copied().collect();
-            let (_, least, _) = ends.select_nth_unstable(self.0.len() - CLIENTS_MAX / 2);
-            let least = *least;
-            self.0.retain(|_, until| *until > least);
+            let (_, least, later) = ends.select_nth_unstable(self.0.len() - CLIENTS_MAX / 2);
+            let (least, mut room) = (*least, CLIENTS_MAX / 2);
+            room -= later.iter().filter(|until| **until > least).count();
+            self.0.retain(|_, until| {
+                let fits = *until == least && room > 0;
+                room -= usize::from(fits);
+                *until > least || fits
+            });
         }
     }
 
@@ -86,8 +91,12 @@ mod tests {
         let many: Vec<Suspect> = (0..100_000).map(|number| suspect(number, number)).collect();
         let mut suspects = Suspects::default();
         suspects.add(&many);
-        assert_eq!(suspects.count(), CLIENTS_MAX / 2 - 1);
+        assert!(suspects.count() <= CLIENTS_MAX);
         let last = many.last().unwrap();
         assert!(suspects.has(last.source, last.agent, 0));
+        let at_once: Vec<Suspect> = (0..100_000).map(|number| suspect(number, 7)).collect();
+        let mut suspects = Suspects::default();
+        suspects.add(&at_once);
+        assert_eq!(suspects.count(), CLIENTS_MAX / 2, "all of one second");
     }
 }

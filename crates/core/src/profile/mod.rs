@@ -391,8 +391,8 @@ impl Profile {
         self.follow(record, stream);
     }
 
-    /// Takes in what a page request's header fields say. A link followed from the last page is followed by the browser that showed it,
-    /// however many people share the source.
+    /// Takes in what a page request's header fields say. A link followed from the last page, under the same agent, is mostly
+    /// followed by the browser that showed it.
     #[cold]
     fn observe_signs(&mut self, record: &Record, stream: u16) {
         let signs = record.answer.signs();

@@ -19,6 +19,9 @@ use crate::profile::Record;
 use crate::profile::flag;
 use crate::request::Source;
 
+/// Clearances that are kept at most. Beyond, who solves a challenge meets another one.
+const CLEARED_MAX: usize = 1 << 20;
+
 /// What a visitor does who meets a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Habit {
@@ -106,6 +109,12 @@ impl Gate {
         }
     }
 
+    /// Forgets suspicions and clearances that have ended.
+    pub fn forget_ended(&mut self, now: u32) {
+        self.suspects.forget_ended(now);
+        self.cleared.retain(|_, cleared| now < cleared.until);
+    }
+
     fn clearance(&self, source: Source, record: &Record) -> Option<Clearance> {
         let cleared = self.cleared.get(&(source, record.agent))?;
         (record.time < cleared.until).then_some(Clearance {
@@ -127,7 +136,12 @@ impl Gate {
                 .time
                 .saturating_add(limits.clearance_hours.saturating_mul(3600)),
         };
-        self.cleared.insert((asked.source, asked.agent), cleared);
+        if self.cleared.len() >= CLEARED_MAX {
+            self.forget_ended(asked.time);
+        }
+        if self.cleared.len() < CLEARED_MAX {
+            self.cleared.insert((asked.source, asked.agent), cleared);
+        }
         self.policy.count_solution(asked.source, asked.time);
         let tally = Tally::clearance(self.clearances);
         self.policy.counters.count(tally, asked.time, 1);

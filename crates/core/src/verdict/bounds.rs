@@ -44,7 +44,7 @@ const ACT_MIN: f64 = 9.0;
 /// that never sleep come close, and stay below.
 const MACHINES_TIMES_MIN: f64 = 12.5;
 
-/// Header fields that contradict the browser, or lack. What removes one of them often removes others.
+/// Header fields that contradict the browser, or are missing. What removes one of them often removes others.
 const HEADER_SIGNS: [&str; 4] = [
     "accept_language",
     "client_hints",
@@ -53,6 +53,13 @@ const HEADER_SIGNS: [&str; 4] = [
 ];
 /// What they are worth together at most, unless one of them is worth more: no verdict by themselves.
 const HEADER_SIGNS_MAX: f64 = 9.0;
+
+/// What header fields are worth together.
+pub(super) fn header_signs(evidence: &[Evidence]) -> f64 {
+    let signs = evidence.iter();
+    let signs = signs.filter(|item| HEADER_SIGNS.contains(&item.detector));
+    signs.map(|item| item.weight).sum()
+}
 
 /// Bounds what header fields are worth together: a proxy or an extension that changes one may change all of them.
 pub(super) fn weigh_header_signs(evidence: &mut [Evidence], families: &mut [f64]) {

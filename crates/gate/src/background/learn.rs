@@ -199,17 +199,14 @@ impl Learning {
     fn suspect(&mut self) {
         let now = self.gate.clock.now();
         let from = self.gate.live.load().policy.limits.suspect_from;
-        let found = match from < 1.0 {
-            true => self.analysis.suspects(from),
-            false => Vec::new(),
-        };
+        let found = self.analysis.suspects(from);
         let known = self.gate.suspects.load();
         if found.is_empty() && known.count() == 0 {
             return;
         }
         let mut suspects = Suspects::clone(&known);
-        suspects.forget_ended(now);
         suspects.add(&found);
+        suspects.forget_ended(now);
         let count = i64::try_from(suspects.count()).unwrap_or(i64::MAX);
         self.gate.metrics.suspects.set(count);
         self.gate.suspects.store(Arc::new(suspects));

@@ -58,6 +58,7 @@ fn people(crowd: Option<Crowd>, now: u32) -> SourceReport {
         evidence: Vec::new(),
         mixed: false,
         by_visits: false,
+        is_kept: false,
         campaign: None,
         crowd: crowd.map(Box::new),
         cause: None,
