@@ -209,12 +209,7 @@ fn result(
     }
     let mut groups: [Group; GROUPS.len()] = Default::default();
     for Row { known, treated, .. } in &rows {
-        let group = match (known.is_judged(), known.is_robot()) {
-            (false, _) => 2,
-            (true, true) => 1,
-            (true, false) => 0,
-        };
-        groups[group].add(treated);
+        groups[known.role() as usize].add(treated);
     }
     // Who never asked for a page is none of the paper's.
     rows.retain(|row| row.known.is_judged() && row.fate.pages > 0);

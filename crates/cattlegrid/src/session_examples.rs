@@ -37,7 +37,23 @@ pub(crate) struct Known {
     pub(crate) kind: String,
 }
 
+/// What somebody is to a replay, in the order of the report's groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Person,
+    Robot,
+    Automated,
+}
+
 impl Known {
+    pub(crate) fn role(&self) -> Role {
+        match (self.is_judged(), self.is_robot()) {
+            (false, _) => Role::Automated,
+            (true, true) => Role::Robot,
+            (true, false) => Role::Person,
+        }
+    }
+
     /// Programs that fetch what somebody asked for are neither people nor crawlers.
     pub(crate) fn is_judged(&self) -> bool {
         self.label != "automated"

@@ -184,6 +184,18 @@ pub struct Containment {
 /// Names of [`Containment::groups`].
 pub const GROUPS: [&str; 3] = ["people", "robots", "automated"];
 
+/// Columns of the groups, in the order of [`Group::cells`].
+pub(crate) const GROUP_COLUMNS: [&str; 8] = [
+    "sources",
+    "challenged",
+    "for their visit",
+    "refused",
+    "pages",
+    "got",
+    "solved",
+    "contained",
+];
+
 /// What the gate would have done to one group.
 #[derive(Debug, Clone, Default)]
 pub struct Group {
@@ -232,6 +244,20 @@ impl Group {
         leaked.sort_unstable();
         let at = (leaked.len() * hundredths).div_ceil(100).saturating_sub(1);
         leaked.get(at).copied().unwrap_or(0)
+    }
+
+    /// Its numbers as people read them.
+    pub(crate) fn cells(&self) -> [String; GROUP_COLUMNS.len()] {
+        [
+            count(self.sources),
+            count(self.challenged),
+            count(self.suspected),
+            count(self.refused),
+            count(self.pages),
+            share(self.passed, self.pages),
+            count(self.solved),
+            count(self.leaked.len() as u64),
+        ]
     }
 
     fn mean_leaked(&self) -> f64 {
@@ -416,20 +442,7 @@ pub(crate) fn assumptions(containment: &Containment) -> String {
 
 fn containment(containment: &Containment, page: &mut String) -> std::fmt::Result {
     writeln!(page, "The gate: {}", assumptions(containment))?;
-    writeln!(
-        page,
-        "  {:<12}{:>9}{:>12}{:>18}{:>9}{:>12}{:>9}{:>10}{:>11}{:>22}",
-        "",
-        "sources",
-        "challenged",
-        "for their visit",
-        "refused",
-        "pages",
-        "got",
-        "solved",
-        "contained",
-        "pages got before"
-    )?;
+    group_line("", &GROUP_COLUMNS, "pages got before", page)?;
     for (name, group) in GROUPS.iter().zip(&containment.groups) {
         let leaked = match group.leaked.is_empty() {
             true => String::new(),
@@ -439,18 +452,7 @@ fn containment(containment: &Containment, page: &mut String) -> std::fmt::Result
                 count(u64::from(group.leaked_at(90)))
             ),
         };
-        writeln!(
-            page,
-            "  {name:<12}{:>9}{:>12}{:>18}{:>9}{:>12}{:>9}{:>10}{:>11}{leaked:>22}",
-            count(group.sources),
-            count(group.challenged),
-            count(group.suspected),
-            count(group.refused),
-            count(group.pages),
-            share(group.passed, group.pages),
-            count(group.solved),
-            count(group.leaked.len() as u64),
-        )?;
+        group_line(name, &group.cells(), &leaked, page)?;
     }
     let robots = &containment.groups[1];
     writeln!(
@@ -484,6 +486,21 @@ fn containment(containment: &Containment, page: &mut String) -> std::fmt::Result
         )?;
     }
     Ok(())
+}
+
+/// A row of the table of groups.
+fn group_line(
+    name: &str,
+    cells: &[impl std::fmt::Display; GROUP_COLUMNS.len()],
+    leaked: &str,
+    page: &mut String,
+) -> std::fmt::Result {
+    const WIDTHS: [usize; GROUP_COLUMNS.len()] = [9, 12, 18, 9, 12, 9, 10, 11];
+    write!(page, "  {name:<12}")?;
+    for (cell, width) in cells.iter().zip(WIDTHS) {
+        write!(page, "{cell:>width$}")?;
+    }
+    writeln!(page, "{leaked:>22}")
 }
 
 fn steadiness(steadiness: &Steadiness, page: &mut String) -> std::fmt::Result {

@@ -11,6 +11,7 @@ use crate::html::STYLE;
 use crate::html::escape;
 use crate::replay::Counts;
 use crate::replay::DERIVED;
+use crate::replay::GROUP_COLUMNS;
 use crate::replay::GROUPS;
 use crate::replay::Group;
 use crate::replay::PAPER;
@@ -85,39 +86,13 @@ fn groups(replay: &Replay, page: &mut String) -> std::fmt::Result {
         "<h2>What the gate would have done</h2><p class=\"soft\">{}</p>",
         escape(&assumptions(containment))
     )?;
-    head(
-        &[
-            "",
-            "sources",
-            "challenged",
-            "for their visit",
-            "refused",
-            "pages",
-            "got",
-            "solved",
-            "contained",
-            "after pages",
-            "90 %",
-        ],
-        page,
-    )?;
+    let mut columns = vec![""];
+    columns.extend(GROUP_COLUMNS);
+    columns.extend(["after pages", "90 %"]);
+    head(&columns, page)?;
     for (name, group) in GROUPS.iter().zip(&containment.groups) {
-        row(
-            name,
-            &[
-                count(group.sources),
-                count(group.challenged),
-                count(group.suspected),
-                count(group.refused),
-                count(group.pages),
-                share(group.passed, group.pages),
-                count(group.solved),
-                count(group.leaked.len() as u64),
-                count(u64::from(group.leaked_at(50))),
-                count(u64::from(group.leaked_at(90))),
-            ],
-            page,
-        )?;
+        let leaked = [50, 90].map(|share| count(u64::from(group.leaked_at(share))));
+        row(name, &[&group.cells()[..], &leaked].concat(), page)?;
     }
     writeln!(page, "</tbody></table></div>")
 }

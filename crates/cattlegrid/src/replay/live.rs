@@ -24,8 +24,8 @@ use cattlegrid_store::standing_of;
 
 use crate::cli::ReplayArgs;
 use crate::cli::Solvers;
-use crate::session_examples::Known;
 use crate::session_examples::KnownSources;
+use crate::session_examples::Role;
 
 /// Seconds of the log that a gate learns from at once: so long its lines may take to be learned from.
 const STEP: u32 = 1;
@@ -57,13 +57,6 @@ pub(super) struct Live {
     pub(super) told: Told,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
-    Person,
-    Robot,
-    Automated,
-}
-
 /// What is told beside what became of each source.
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -93,11 +86,6 @@ impl Told {
 
 impl Live {
     pub(super) fn new(limits: Limits, truth: &KnownSources, arguments: &ReplayArgs) -> Live {
-        let role = |known: &Known| match () {
-            () if !known.is_judged() => Role::Automated,
-            () if known.is_robot() => Role::Robot,
-            () => Role::Person,
-        };
         let sources = truth.sources.iter();
         Live {
             gate: Gate::new(limits, arguments.profiles_max),
@@ -107,7 +95,7 @@ impl Live {
             has_crossed: false,
             profiles_max: arguments.profiles_max,
             treated: sources
-                .map(|(source, known)| (*source, (role(known), Treated::default())))
+                .map(|(source, known)| (*source, (known.role(), Treated::default())))
                 .collect(),
             entries: BTreeMap::new(),
             numbered: 0,

@@ -27,6 +27,7 @@ use cattlegrid_core::request::Client;
 use cattlegrid_core::request::Field;
 use cattlegrid_core::request::Request;
 use cattlegrid_core::request::Source;
+use cattlegrid_report::replay::GROUPS;
 
 use crate::cli::ReplayArgs;
 use crate::session_examples::KnownSources;
@@ -43,6 +44,9 @@ const SPEED_MAX: f64 = 1_000_000.0;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of a response that are looked at: the gate's own pages are shorter.
 const LOOKED_AT: u64 = 64 << 10;
+
+/// What sources without a label are called.
+const UNLABELLED: &str = "unlabelled";
 
 /// One request on its way.
 struct Letter {
@@ -412,12 +416,10 @@ fn tell(
         "pages got before"
     )?;
     let group_of = |source: &Source| match truth.sources.get(source) {
-        None => "unknown",
-        Some(known) if !known.is_judged() => "automated",
-        Some(known) if known.is_robot() => "robots",
-        Some(_) => "people",
+        None => UNLABELLED,
+        Some(known) => GROUPS[known.role() as usize],
     };
-    for name in ["people", "robots", "automated", "unknown"] {
+    for name in GROUPS.into_iter().chain([UNLABELLED]) {
         let members = seen.iter().filter(|(source, _)| group_of(source) == name);
         let members: Vec<&Seen> = members.map(|(_, seen)| seen).collect();
         let sum =

@@ -13,6 +13,7 @@
 use super::Detector;
 use super::Family;
 use super::Spec;
+use super::missing_field;
 use super::percent;
 use super::settings;
 use crate::evidence::Context;
@@ -44,9 +45,6 @@ settings! {
     }
 }
 
-/// What a missing language is worth: more for clients that load nothing that a browser shows.
-const MISSING: f64 = 4.0;
-const MISSING_SHOWS: f64 = 2.0;
 /// What a language that changes from page to page is worth: 5 to 1.
 const CHANGES: f64 = 7.0;
 
@@ -91,10 +89,6 @@ impl Detector for AcceptLanguage {
             percent(share),
             signs.languages
         );
-        let decibans = match profile.shows_pages() {
-            true => MISSING_SHOWS,
-            false => MISSING,
-        };
-        Outcome::learned(decibans, why, &[("missing", share)])
+        Outcome::learned(missing_field(profile), why, &[("missing", share)])
     }
 }

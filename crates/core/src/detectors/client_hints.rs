@@ -14,6 +14,7 @@
 use super::Detector;
 use super::Family;
 use super::Spec;
+use super::missing_field;
 use super::percent;
 use super::settings;
 use crate::evidence::Context;
@@ -69,9 +70,6 @@ const CONTRADICTIONS: [(Hints, f64, &str); 4] = [
 ];
 /// Requests with the brand of a browser without a window from which they count.
 const HEADLESS_MIN: u32 = 2;
-/// What missing hints are worth: more for clients that load nothing that a browser shows.
-const MISSING: f64 = 4.0;
-const MISSING_SHOWS: f64 = 2.0;
 
 impl Detector for ClientHints {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
@@ -102,11 +100,7 @@ impl Detector for ClientHints {
                 "{} of its {judged} page requests lack Sec-CH-UA, which its browser always sends over TLS, as most sources do here",
                 percent(share)
             );
-            let decibans = match profile.shows_pages() {
-                true => MISSING_SHOWS,
-                false => MISSING,
-            };
-            return Outcome::learned(decibans, why, &[("missing", share)]);
+            return Outcome::learned(missing_field(profile), why, &[("missing", share)]);
         }
         let odd = judged - missing - signs.hints(Hints::Sent);
         let share = f64::from(odd) / f64::from(judged);

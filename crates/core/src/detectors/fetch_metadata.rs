@@ -16,6 +16,7 @@
 use super::Detector;
 use super::Family;
 use super::Spec;
+use super::missing_field;
 use super::percent;
 use super::settings;
 use crate::evidence::Context;
@@ -64,9 +65,6 @@ const CONTRADICTIONS: [(Fetch, f64, &str); 3] = [
         "send a Sec-Fetch-Dest that does not go with their Sec-Fetch-Mode",
     ),
 ];
-/// What missing fields are worth: more for clients that load nothing that a browser shows.
-const MISSING: f64 = 4.0;
-const MISSING_SHOWS: f64 = 2.0;
 
 impl Detector for FetchMetadata {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
@@ -96,11 +94,7 @@ impl Detector for FetchMetadata {
                 "{} of its {judged} page requests lack the Sec-Fetch fields that its browser always sends over TLS, and that most sources send here",
                 percent(share)
             );
-            let decibans = match profile.shows_pages() {
-                true => MISSING_SHOWS,
-                false => MISSING,
-            };
-            return Outcome::learned(decibans, why, &[("missing", share)]);
+            return Outcome::learned(missing_field(profile), why, &[("missing", share)]);
         }
         let odd = judged - missing - signs.fetch(Fetch::Sent);
         let share = f64::from(odd) / f64::from(judged);

@@ -258,6 +258,11 @@ macro_rules! settings {
 }
 use settings;
 
+/// Decibans of a header field that a browser always sends and that is missing: fewer where the client loads what only a browser shows.
+fn missing_field(profile: &Profile) -> f64 {
+    if profile.shows_pages() { 2.0 } else { 4.0 }
+}
+
 /// A share as whole percent, for a sentence.
 fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.01 {

@@ -87,6 +87,8 @@ const HEADERS: [Part; Header::ALL.len()] = [
     Part::Language,
     Part::Order,
 ];
+/// The first so many of them are sent over TLS only.
+const OF_TLS: usize = 6;
 
 const PARTS: [(&str, Part); 26] = [
     ("source", Part::Source),
@@ -337,15 +339,7 @@ impl JsonFormat {
 fn note_unsent(values: &mut [Value<'_>; PARTS.len()]) {
     values[Part::Language as usize].or_empty();
     if !values[Part::Tls as usize].is_missing() {
-        let of_tls = [
-            Part::FetchSite,
-            Part::FetchMode,
-            Part::FetchDest,
-            Part::Brands,
-            Part::Mobile,
-            Part::Platform,
-        ];
-        of_tls
+        HEADERS[..OF_TLS]
             .iter()
             .for_each(|part| values[*part as usize].or_empty());
     }
