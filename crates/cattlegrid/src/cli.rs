@@ -39,7 +39,8 @@ pub(crate) enum Command {
     },
     /// Replay old logs through the containment policy: how many people each limit would have bothered, how many crawlers it would have stopped, and which limits to use
     Plan(Box<PlanArgs>),
-    /// Replay a labelled log or world in order of time: how soon robots are detected by their sessions, and how many people are accused
+    /// Replay a log or world in order of time: how soon robots are detected by their sessions, how many people are accused, and what the
+    /// gate would have done
     Replay(Box<ReplayArgs>),
     /// Manage the knowledge base of allow and deny entries: list, change, undo, export, import
     Kb(Box<KbArgs>),

@@ -457,7 +457,7 @@ fn containment(containment: &Containment, page: &mut String) -> std::fmt::Result
     let robots = &containment.groups[1];
     writeln!(
         page,
-        "  Contained: did not get all its pages; pages got before the first it did not get: median, and nine in ten at most. Robots got {:.1} pages each\n  on average before they were contained; {} robots were never contained, and got {} pages.",
+        "  Contained: sources that did not get all their pages; pages got before that: median (90th percentile). Robots got {:.1} pages each on average\n  before they were contained; {} robots were never contained, and got {} pages.",
         robots.mean_leaked(),
         count(robots.sources - robots.leaked.len() as u64),
         count(robots.free)
@@ -474,7 +474,7 @@ fn containment(containment: &Containment, page: &mut String) -> std::fmt::Result
     if containment.late > 0 {
         writeln!(
             page,
-            "  {} requests are more than an hour older than those before them: the files overlap. Merge them in order of time for a replay without hindsight.",
+            "  {} requests are more than an hour older than requests before them: the files overlap in time. Merge them in order of time first.",
             count(containment.late)
         )?;
     }
