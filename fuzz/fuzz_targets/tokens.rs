@@ -2,7 +2,7 @@
 #![no_main]
 
 use cattlegrid_core::request::Source;
-use cattlegrid_gate::challenge::{Challenger, Keys, Moment, Settings, Visitor};
+use cattlegrid_gate::challenge::{Challenger, Keys, Language, Moment, Settings, Turn, Visitor};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     thread_local! {
@@ -22,6 +22,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     CHALLENGER.with(|challenger| {
         let (body, cookies) = bytes.split_at(bytes.len() / 2);
         assert!(challenger.answer(&visitor, body, [cookies], 500, now).is_err());
+        let turn = Turn { wait_seconds: 0, take: || Ok(()) };
+        let sent = (body, Language::Japanese);
+        assert!(challenger.answer_question(&visitor, sent, [cookies], 25, now, turn).is_err());
         assert!(challenger.find([bytes], &visitor, now.unix).is_none());
         let _ = challenger.return_of(bytes);
     });

@@ -45,11 +45,9 @@ pub(crate) enum Command {
     /// Manage the knowledge base of allow and deny entries: list, change, undo, export, import
     Kb(Box<KbArgs>),
     /// Run in front of a site: let people pass, challenge and block crawlers, learn from the traffic (docs/gate.md)
-    Gate {
-        /// The settings file, with a [gate] section
-        #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
-        config: PathBuf,
-    },
+    Gate(GateArgs),
+    /// Show why the gate refused a visitor, by the number on the page, and how to let that visitor in
+    Incident(IncidentArgs),
     /// Check the gate's settings file: exit with status 0 if it is valid, else with 1 and every error with its line. Opens no listener
     Check {
         /// The settings file, with a [gate] section
@@ -75,6 +73,44 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IncidentArgs {
+    /// The number on the visitor's page, such as K7QX-29FM
+    pub(crate) number: String,
+    /// The gate's logs, if they are not where the settings file says
+    #[arg(value_name = "LOG")]
+    pub(crate) logs: Vec<String>,
+    /// The gate's settings file
+    #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
+    pub(crate) config: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GateArgs {
+    /// The settings file, with a [gate] section
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "CATTLEGRID_CONFIG",
+        required_unless_present = "to"
+    )]
+    pub(crate) config: Option<PathBuf>,
+    /// Without a settings file: the address to listen on, for every host name, over plain HTTP
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        requires = "to",
+        default_value = "127.0.0.1:8080"
+    )]
+    pub(crate) listen: std::net::SocketAddr,
+    /// Without a settings file: the site behind the gate, such as http://127.0.0.1:8081
+    #[arg(long, value_name = "URL")]
+    pub(crate) to: Option<String>,
+    /// Without a settings file: carry decisions out. Otherwise everything passes and the log shows what would have been decided
+    #[arg(long, requires = "to")]
+    pub(crate) enforce: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -134,11 +170,14 @@ pub(crate) struct KbArgs {
     /// The knowledge base file [default: ~/.local/share/cattlegrid/kb.sqlite]
     #[arg(long, value_name = "FILE", env = "CATTLEGRID_KB", global = true)]
     pub(crate) kb: Option<PathBuf>,
+    /// The gate's settings file: use the gate's knowledge base
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) config: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: KbCommand,
 }
 
-/// SUBJECT is an address, a network, agent:TEXT or campaign:NAME.
+/// SUBJECT is an address, a network, agent:TEXT (TEXT is the whole User-Agent header, exactly) or campaign:NAME.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KbCommand {
     /// List entries
@@ -152,7 +191,7 @@ pub(crate) enum KbCommand {
     Allow(SayArgs),
     /// Deny a subject, regardless of later verdicts
     Deny(SayArgs),
-    /// Remove an entry, so that the subject is unknown again
+    /// Remove an entry, so that the subject is unknown again. A source that was denied by its traffic is not denied again for 7 days
     Forget {
         /// An address, a network, agent:TEXT or campaign:NAME
         subject: String,
@@ -163,7 +202,7 @@ pub(crate) enum KbCommand {
         #[arg(long, value_name = "N", default_value_t = 50)]
         top: usize,
     },
-    /// Undo changes that were made together
+    /// Undo changes that were made together. Sources that were denied by their traffic are not denied again for 7 days
     Undo {
         /// The number of the changes, as 'kb log' shows it
         batch: i64,

@@ -1,5 +1,7 @@
 //! `gate` and `check`: the gate's settings file, and what it learns with.
 
+use std::hash::BuildHasher;
+use std::hash::RandomState;
 use std::io;
 use std::io::Write;
 use std::path::Path;
@@ -10,6 +12,7 @@ use anyhow::Context;
 use anyhow::bail;
 use cattlegrid_core::Analysis;
 use cattlegrid_core::Settings;
+use cattlegrid_core::policy::Crawlers;
 use cattlegrid_gate::History;
 use cattlegrid_gate::Learner;
 use cattlegrid_gate::Loaded;
@@ -19,6 +22,9 @@ use cattlegrid_input::Looking;
 use cattlegrid_input::plan;
 use tracing_subscriber::EnvFilter;
 
+use crate::cli::GateArgs;
+use crate::gate_file::parse;
+use crate::gate_file::read;
 use crate::kb;
 use crate::lists;
 use crate::logs;
@@ -41,8 +47,68 @@ pub(crate) fn check(config: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
+/// Where the gate's settings come from.
+#[derive(Debug, Clone)]
+enum Given {
+    /// A file, read again at every reload.
+    File(PathBuf),
+    /// The command line, as the text of a file.
+    Line(String),
+}
+
+impl Given {
+    fn of(arguments: &GateArgs) -> anyhow::Result<Given> {
+        let Some(to) = &arguments.to else {
+            let file = arguments.config.clone();
+            return file
+                .map(Given::File)
+                .context("say --config FILE or --to URL");
+        };
+        let folder = lists::data_folder().context(
+            "there is no home folder for the gate's state; write a settings file with 'state' (docs/gate.md)",
+        )?;
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let mode = match arguments.enforce {
+            true => "enforce",
+            false => "shadow",
+        };
+        let state = folder.join("gate");
+        Ok(Given::Line(format!(
+            "[gate]\nmode = \"{mode}\"\nstate = {}\n[[gate.listen]]\naddress = \"{}\"\n[[gate.site]]\nhosts = [\"*\"]\nupstream = {}\n",
+            quoted(&state.to_string_lossy()),
+            arguments.listen,
+            quoted(to),
+        )))
+    }
+
+    fn load(&self) -> Result<Loaded, Vec<String>> {
+        match self {
+            Given::File(path) => load(path),
+            // Lines of a file that nobody wrote say nothing.
+            Given::Line(text) => parse(text)
+                .and_then(loaded)
+                .map_err(|errors| errors.iter().map(|error| without_line(error)).collect()),
+        }
+    }
+
+    fn name(&self) -> &Path {
+        match self {
+            Given::File(path) => path,
+            Given::Line(_) => Path::new("--to"),
+        }
+    }
+}
+
+/// An error without the number of its line.
+fn without_line(error: &str) -> String {
+    match error.split_once(": ") {
+        Some((line, what)) if line.starts_with("line ") => what.to_owned(),
+        _ => error.to_owned(),
+    }
+}
+
 /// Runs the gate until a signal ends it.
-pub(crate) fn run(config: &Path) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &GateArgs) -> anyhow::Result<ExitCode> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -50,23 +116,33 @@ pub(crate) fn run(config: &Path) -> anyhow::Result<ExitCode> {
         .with_ansi(false)
         .with_writer(io::stderr)
         .init();
-    let loaded = match load(config) {
+    let given = Given::of(arguments)?;
+    let loaded = match given.load() {
         Ok(loaded) => loaded,
-        Err(errors) => bail!(all(config, &errors)),
+        Err(errors) => bail!(all(given.name(), &errors)),
     };
+    if let Given::Line(_) = given {
+        tracing::info!(
+            state = %loaded.setup.state.display(),
+            log = %loaded.setup.log.display(),
+            "settings from the command line"
+        );
+    }
     let learner = learner(loaded)?;
-    let path = config.to_owned();
-    let load = Box::new(move || load(&path));
+    let load = Box::new({
+        let given = given.clone();
+        move || given.load()
+    });
     match cattlegrid_gate::run(load, learner) {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(errors) => bail!(all(config, &errors)),
+        Err(errors) => bail!(all(given.name(), &errors)),
     }
 }
 
 /// Draws a new signing key. What the old one has signed stays good for as long as it was given, unless the old one has leaked.
 pub(crate) fn rotate_keys(config: &Path, has_leaked: bool) -> anyhow::Result<ExitCode> {
-    let Loaded { setup, settings } = match load(config) {
-        Ok(loaded) => loaded,
+    let (setup, settings) = match read(config) {
+        Ok(read) => read,
         Err(errors) => bail!(all(config, &errors)),
     };
     // The cookie that tells which browser was asked lives for a day.
@@ -93,24 +169,31 @@ fn all(config: &Path, errors: &[String]) -> String {
     format!("the gate cannot start:{lines}")
 }
 
-/// Reads the file: the gate's part, and the rest.
+/// Reads the file, and the lists of robots that it is about.
 fn load(config: &Path) -> Result<Loaded, Vec<String>> {
-    let text = std::fs::read_to_string(config)
-        .map_err(|error| vec![format!("the settings file cannot be read: {error}")])?;
-    let (setup, settings) = (Setup::parse(&text), Settings::parse(&text));
-    match (setup, settings) {
-        (Ok(setup), Ok(settings)) => Ok(Loaded { setup, settings }),
-        (setup, settings) => {
-            let mut errors = setup.err().unwrap_or_default();
-            // A file that is no TOML at all is told once.
-            for error in settings.err().unwrap_or_default() {
-                if !errors.contains(&error) {
-                    errors.push(error);
-                }
-            }
-            Err(errors)
-        }
-    }
+    read(config).and_then(loaded)
+}
+
+fn loaded((setup, settings): (Setup, Settings)) -> Result<Loaded, Vec<String>> {
+    let crawlers = crawlers(&setup)?;
+    Ok(Loaded {
+        setup,
+        settings,
+        crawlers,
+    })
+}
+
+/// Robots with what the owner wants for them, by the lists as they are now.
+fn crawlers(setup: &Setup) -> Result<Crawlers, Vec<String>> {
+    let knowledge = lists::knowledge(lists::default_folder().as_deref())
+        .and_then(|knowledge| {
+            lists::refuse_own(&knowledge, setup.own_addresses())?;
+            Ok(knowledge)
+        })
+        .map_err(|error| vec![format!("{error:#}")])?;
+    // Nobody outside can choose agents that push each other out of the table.
+    let seed = RandomState::new().hash_one(());
+    Crawlers::new(knowledge, setup.crawlers.wishes.clone(), seed)
 }
 
 /// What the gate learns with: the same analysis that reads logs.
@@ -118,6 +201,7 @@ fn learner(loaded: Loaded) -> anyhow::Result<Learner> {
     let Loaded {
         setup,
         mut settings,
+        ..
     } = loaded;
     settings.model = Some(model::load(None)?);
     // What is older than the window before this one would be forgotten at once.

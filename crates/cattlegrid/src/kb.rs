@@ -34,9 +34,10 @@ use crate::cli::SayArgs;
 use protected::Protected;
 
 pub(crate) fn run(arguments: &KbArgs) -> anyhow::Result<ExitCode> {
-    let path = match &arguments.kb {
-        Some(path) => path.clone(),
-        None => default_path()?,
+    let path = match (&arguments.config, &arguments.kb) {
+        (Some(config), _) => crate::gate_file::places(config)?.knowledge_base,
+        (None, Some(path)) => path.clone(),
+        (None, None) => default_path()?,
     };
     let path = path.as_path();
     match &arguments.command {
@@ -111,6 +112,13 @@ fn say(path: &Path, action: Action, what: &SayArgs) -> anyhow::Result<()> {
             printable(what.subject.as_bytes())
         )?;
     }
+    if let Subject::Agent(text) = &subject {
+        writeln!(
+            io::stderr(),
+            "cattlegrid: this is about clients whose whole User-Agent header is '{}'; a rule in the gate's settings can match a part of it",
+            printable(text.as_bytes())
+        )?;
+    }
     if matches!(subject, Subject::Campaign(_)) && Base::open(path)?.find(&subject)?.is_none() {
         bail!(
             "there is no {}; 'cattlegrid kb list --about campaign' lists them",
@@ -159,25 +167,39 @@ fn say(path: &Path, action: Action, what: &SayArgs) -> anyhow::Result<()> {
 fn forget(path: &Path, text: &str) -> anyhow::Result<()> {
     let subject = subject(text)?;
     let mut base = Base::open(path)?;
-    let mut changes = vec![Change::Remove(subject.clone())];
-    if let Subject::Campaign(name) = &subject {
-        let entries = base.entries()?;
-        let members = entries
-            .into_iter()
-            .filter(|(_, entry)| {
-                entry.campaign.as_deref() == Some(name) && entry.origin != Origin::Owner
-            })
-            .map(|(_, entry)| Change::Remove(entry.subject));
-        changes.extend(members);
-    }
-    let applied = change(&mut base, &changes, "kb forget")?;
-    if applied.removed == 0 {
+    let is_meant = |entry: &Entry| match &subject {
+        Subject::Campaign(name) if entry.campaign.as_deref() == Some(name) => {
+            entry.origin != Origin::Owner
+        }
+        subject => entry.subject == *subject,
+    };
+    let now = now();
+    let changes: Vec<Change> = base
+        .entries()?
+        .into_iter()
+        .map(|(_, entry)| entry)
+        .filter(is_meant)
+        .map(
+            |entry| match entry.is_learned_denial() && !entry.is_expired(now) {
+                true => Change::Put(Box::new(Entry::spared(entry.subject, now))),
+                false => Change::Remove(entry.subject),
+            },
+        )
+        .collect();
+    if changes.is_empty() {
         bail!("there is no entry about {}", shown(&subject));
     }
+    let applied = change(&mut base, &changes, "kb forget")?;
+    let spared = match applied.changed {
+        0 => String::new(),
+        some => format!(
+            "; {some} of them were denied by their traffic and will not be denied again for 7 days (forget them again to end that)"
+        ),
+    };
     writeln!(
         io::stdout().lock(),
-        "{} entries forgotten; 'cattlegrid kb undo {}' brings them back",
-        applied.removed,
+        "{} entries forgotten{spared}; 'cattlegrid kb undo {}' brings them back",
+        applied.removed + applied.changed,
         applied.batch
     )?;
     Ok(())
@@ -185,11 +207,11 @@ fn forget(path: &Path, text: &str) -> anyhow::Result<()> {
 
 fn undo(path: &Path, batch: i64) -> anyhow::Result<()> {
     let mut base = Base::open(path)?;
-    let applied = base.undo(batch, &format!("kb undo {batch}"), now())?;
+    let applied = base.take_back(batch, &format!("kb undo {batch}"), now())?;
     keep_copy(&base)?;
     writeln!(
         io::stdout().lock(),
-        "undone: {} entries are back or as they were, {} are gone; 'cattlegrid kb undo {}' does it again",
+        "undone: {} entries are back or as they were, {} are gone; sources that were denied by their traffic are not denied again for 7 days; 'cattlegrid kb undo {}' does it again",
         applied.added + applied.changed,
         applied.removed,
         applied.batch
@@ -229,7 +251,7 @@ fn shown(subject: &Subject) -> String {
     printable(subject.to_string().as_bytes())
 }
 
-fn time(seconds: u32) -> String {
+pub(crate) fn time(seconds: u32) -> String {
     Timestamp::from_second(i64::from(seconds)).map_or_else(
         |_| String::new(),
         |time| time.strftime("%Y-%m-%d %H:%M").to_string(),
@@ -237,7 +259,7 @@ fn time(seconds: u32) -> String {
 }
 
 /// What holds, in words.
-fn holds(entry: &Entry, now: u32) -> String {
+pub(crate) fn holds(entry: &Entry, now: u32) -> String {
     match entry.expires {
         None => "no end".to_owned(),
         Some(expires) if expires <= now => format!("ended {}", time(expires)),

@@ -14,6 +14,8 @@ mod feed;
 mod files;
 mod follow;
 mod gate;
+mod gate_file;
+mod incident;
 mod inspect;
 mod kb;
 mod labelled;
@@ -72,7 +74,8 @@ fn main() -> ExitCode {
         cli::Command::Plan(arguments) => plan::run(&arguments),
         cli::Command::Replay(arguments) => replay::run(&arguments),
         cli::Command::Kb(arguments) => kb::run(&arguments),
-        cli::Command::Gate { config } => gate::run(&config),
+        cli::Command::Gate(arguments) => gate::run(&arguments),
+        cli::Command::Incident(arguments) => incident::run(&arguments),
         cli::Command::Check { config } => gate::check(&config),
         cli::Command::RotateKeys { config, leaked } => gate::rotate_keys(&config, leaked),
         cli::Command::Lists { command } => match command {

@@ -35,6 +35,7 @@ fn standing() -> Standing {
     let ruling = |number: u32| Ruling {
         action: Action::Deny,
         is_owners: false,
+        is_learned: true,
         cap: 0,
         since: 0,
         until: u32::MAX,

@@ -3,15 +3,27 @@
 //! The live gate, a replay and `plan` ask the same code. It does no input or output and knows no clock but the request's.
 
 mod counters;
+mod crawlers;
 mod limits;
+mod questions;
 mod rates;
+mod robots;
+mod robots_txt;
 mod standing;
 mod suspects;
 
 pub use counters::Counters;
 pub use counters::DAY;
 pub use counters::Tally;
+pub use crawlers::Crawlers;
+pub use crawlers::Looked;
+pub use crawlers::Named;
+pub use crawlers::Preset;
+pub use crawlers::ROBOTS_TXT_ONLY;
+pub use crawlers::Treatment;
+pub use crawlers::Wishes;
 pub use limits::Limits;
+pub use robots_txt::ROBOTS_TXT_MAX;
 pub use standing::Action;
 pub use standing::Ruling;
 pub use standing::Standing;
@@ -65,8 +77,16 @@ pub enum Reason {
     SignedInTooFast,
     /// A robot that has proven who it is.
     Proven,
-    /// A robot's name that its address disproves.
+    /// The same, and it asks for more pages in a day than the owner wants.
+    ProvenTooMany,
+    /// A robot by its own word, and this is what the owner wants for it.
+    Declared,
+    /// A robot's name that its address or its signature disproves.
     Disproved,
+    /// A program that is no browser, within its limit.
+    Tool,
+    /// The same, and it asks for more.
+    ToolTooMany,
     /// An entry in the knowledge base.
     Entry,
     /// The sender has shown lately that it is no crawler.
@@ -89,14 +109,18 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Reason; 16] = [
+    pub const ALL: [Reason; 20] = [
         Reason::OwnersRule,
         Reason::OwnersEntry,
         Reason::DefaultRule,
         Reason::SignedIn,
         Reason::SignedInTooFast,
         Reason::Proven,
+        Reason::ProvenTooMany,
+        Reason::Declared,
         Reason::Disproved,
+        Reason::Tool,
+        Reason::ToolTooMany,
         Reason::Entry,
         Reason::Cleared,
         Reason::ClearedTooFast,
@@ -114,6 +138,9 @@ impl Reason {
         matches!(
             self,
             Entry
+                | Disproved
+                | Tool
+                | ToolTooMany
                 | Cleared
                 | ClearedTooFast
                 | Suspicious
@@ -134,7 +161,11 @@ impl Reason {
             Reason::SignedIn => "signed_in",
             Reason::SignedInTooFast => "signed_in_too_fast",
             Reason::Proven => "proven",
+            Reason::ProvenTooMany => "proven_too_many",
+            Reason::Declared => "declared",
             Reason::Disproved => "disproved",
+            Reason::Tool => "tool",
+            Reason::ToolTooMany => "tool_too_many",
             Reason::Entry => "entry",
             Reason::Cleared => "cleared",
             Reason::ClearedTooFast => "cleared_too_fast",
@@ -151,11 +182,18 @@ impl Reason {
 /// Whether a robot is who it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Proof {
-    /// It names no robot that could be proven.
+    /// It names no robot, or one about which nothing is known yet: a visitor like any other.
     #[default]
     None,
-    /// It is proven, and this is what the owner wants for it.
-    Proven(Decision),
+    /// It names a robot, and this is what the owner wants for that name, proven or not.
+    Declared(Treatment),
+    /// It is proven, and the owner lets it pass.
+    Proven {
+        /// Its number. Its pages are counted here.
+        crawler: u64,
+        /// How many there may be in a day.
+        pages: u32,
+    },
     /// It is somebody else.
     Disproved,
 }
@@ -169,6 +207,8 @@ pub struct Clearance {
     pub pages: u32,
     /// Where it is used.
     pub place: Place,
+    /// It was earned by a harder challenge, behind a learned denial, and passes in spite of it.
+    pub lifts_denial: bool,
 }
 
 /// Where a clearance is used.
@@ -204,6 +244,8 @@ pub struct Asked {
     pub user: Option<u64>,
     /// Whether a robot is who it says.
     pub proof: Proof,
+    /// Keyed hash of the target.
+    pub target: u64,
     /// A valid clearance.
     pub clearance: Option<Clearance>,
     /// The session is suspicious, or a proof of being no crawler has failed.
@@ -223,6 +265,7 @@ impl Asked {
             is_open: false,
             user: None,
             proof: Proof::None,
+            target: 0,
             clearance: None,
             is_suspicious: false,
         }
@@ -311,7 +354,9 @@ impl Policy {
             return Decided::by(decision, Reason::OwnersRule);
         }
         let ruling = standing.ruling(asked.source, asked.agent, asked.time);
-        if let Some(ruling) = ruling.filter(|ruling| ruling.is_owners) {
+        // To watch is to count: it decides nothing, whoever says so.
+        let is_owners = |ruling: &Ruling| ruling.is_owners && ruling.action != Action::Watch;
+        if let Some(ruling) = ruling.filter(is_owners) {
             return by_entry(ruling, Reason::OwnersEntry);
         }
         let is_denied = ruling.is_some_and(|ruling| ruling.action == Action::Deny);
@@ -322,19 +367,33 @@ impl Policy {
             return self.signed_in(user, asked);
         }
         match asked.proof {
-            Proof::Proven(decision) => return Decided::by(decision, Reason::Proven),
-            Proof::Disproved => return Decided::by(Decision::Challenge, Reason::Disproved),
-            Proof::None => {}
+            Proof::Proven { crawler, pages } => return self.proven(crawler, pages, asked),
+            Proof::Declared(Treatment::Refuse) => {
+                return Decided::by(Decision::Block, Reason::Declared);
+            }
+            Proof::Declared(_) | Proof::Disproved | Proof::None => {}
         }
         if let Some(ruling) = ruling.filter(|ruling| ruling.action == Action::Deny) {
-            return by_entry(ruling, Reason::Entry);
+            return self.denied(asked, ruling);
         }
         // Counted whatever comes: who solves challenges is judged above the second limit like anybody else.
-        let new = self.weigh(asked);
+        let is_tool = matches!(
+            asked.proof,
+            Proof::Declared(Treatment::Allow | Treatment::Limit)
+        );
+        let repeats = match is_tool {
+            true => self.repeats(asked),
+            false => 0,
+        };
+        let new = match repeats {
+            0 => self.weigh(asked),
+            _ => 0,
+        };
         let pages = self
             .counters
             .count(Tally::source(asked.source), asked.time, new);
-        let allowed = ruling.filter(|ruling| ruling.action == Action::Allow);
+        let allowed = ruling
+            .filter(|ruling| ruling.action == Action::Allow && asked.proof != Proof::Disproved);
         if let Some(allowed) = allowed.filter(|allowed| allowed.cap == 0 || pages <= allowed.cap) {
             return Decided {
                 pages,
@@ -343,11 +402,30 @@ impl Policy {
         }
         let decided = match self.by_clearance(asked, new) {
             Some(cleared) => Decided { pages, ..cleared },
+            None if is_tool => self.tool(asked, ruling, (pages, new), repeats),
             None => self.by_volume(asked, ruling, pages, new),
         };
         Decided {
             is_over_cap: allowed.is_some(),
             ..decided
+        }
+    }
+
+    /// A source that an entry denies. A person among those it is about passes with a clearance that was earned there by a harder challenge.
+    fn denied(&self, asked: &Asked, ruling: Ruling) -> Decided {
+        let lifts =
+            |clearance: &Clearance| clearance.lifts_denial && clearance.place == Place::Home;
+        let refused = by_entry(ruling, Reason::Entry);
+        if !ruling.can_be_lifted() || !asked.clearance.as_ref().is_some_and(lifts) {
+            return refused;
+        }
+        let new = self.weigh(asked);
+        let pages = self
+            .counters
+            .count(Tally::source(asked.source), asked.time, new);
+        match self.by_clearance(asked, new) {
+            Some(cleared) => Decided { pages, ..cleared },
+            None => refused,
         }
     }
 
@@ -385,7 +463,9 @@ impl Policy {
             _ => None,
         };
         if let Some(draw) = draw
-            && let Err(seconds) = counters.rates.draw(clearance.id, time, &self.limits, draw)
+            && let Err(seconds) = counters
+                .rates
+                .draw(clearance.id, time, self.limits.pace(), draw)
         {
             return Some(Decided {
                 retry_after: seconds,
@@ -492,15 +572,25 @@ impl Policy {
         }
     }
 
+    /// Counts pages for those who are watched together, and gives their pages; 0 for a source that is not watched.
+    fn count_group(&self, asked: &Asked, ruling: Option<Ruling>, new: u16) -> u32 {
+        let watched = ruling.filter(|ruling| ruling.action == Action::Watch);
+        watched.map_or(0, |ruling| {
+            let group = Tally::entry(ruling.entry);
+            self.counters.count(group, asked.time, new)
+        })
+    }
+
     /// An unknown source, by what it and those around it have asked for.
     fn by_volume(&self, asked: &Asked, ruling: Option<Ruling>, pages: u32, new: u16) -> Decided {
         let watched = ruling.filter(|ruling| ruling.action == Action::Watch);
-        let of_group = watched.map_or(0, |ruling| {
-            let group = Tally::entry(ruling.entry);
-            self.counters.count(group, asked.time, new)
-        });
+        let of_group = self.count_group(asked, ruling, new);
         let limits = &self.limits;
-        let (reason, pages) = if asked.is_suspicious {
+        let (reason, pages) = if asked.proof == Proof::Disproved {
+            (Reason::Disproved, pages)
+        } else if asked.proof == Proof::Declared(Treatment::Challenge) {
+            (Reason::Declared, pages)
+        } else if asked.is_suspicious {
             (Reason::Suspicious, pages)
         } else if pages > limits.k2 {
             (Reason::TooManyPages, pages)

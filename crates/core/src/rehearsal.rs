@@ -94,7 +94,7 @@ pub struct Plan {
     /// Monitors, feed readers, unproven search engines and unknown ones that would have lost most pages, with these.
     pub stopped: Vec<(Source, Band, u32)>,
     /// Limits that this log speaks for.
-    pub advice: (u32, u32),
+    pub advice: Advice,
     /// Sources that were forgotten because there was no room to count them.
     pub forgotten: u64,
 }
@@ -171,7 +171,10 @@ impl Rehearsal {
         self.count(at as usize, record.time, is_page);
         let band = self.visitors[at as usize].band;
         let proof = match band {
-            Band::Legitimate => Proof::Proven(Decision::Pass),
+            Band::Legitimate => Proof::Proven {
+                crawler: source.value,
+                pages: u32::MAX,
+            },
             _ => Proof::None,
         };
         let habit = match band {
@@ -234,6 +237,7 @@ impl Rehearsal {
             Ruling {
                 action: Action::Deny,
                 is_owners: false,
+                is_learned: true,
                 cap: 0,
                 since: time,
                 until: time.saturating_add(limits.deny_days * DAY),
@@ -288,7 +292,7 @@ impl Rehearsal {
                 ]
             }),
             stopped: self.stopped(),
-            advice: advice(&self.pages),
+            advice: Advice::of(&self.pages),
             forgotten: self.gate.policy.counters.forgotten(),
             limits: self.gate.policy.limits,
             requests: self.requests,
@@ -324,13 +328,61 @@ impl Rehearsal {
     }
 }
 
-/// The smallest first limit that hardly touches anybody who may be a person, and the largest second limit, up to a thousand (from there on
-/// models can judge), that leaves nearly all of people's pages unchallenged.
-fn advice(pages: &Volumes) -> (u32, u32) {
-    let people = [Band::People, Band::Undecided];
-    let is_fine = |k1: &u32| pages.share_of_sources(&people, *k1, u32::MAX) <= TOUCHED_MAX;
-    let k1 = K1.into_iter().find(is_fine).unwrap_or(K1[K1.len() - 1]);
-    let is_fine = |k2: &&u32| pages.share_of_requests(&people, k1, **k2) <= PAGES_MAX;
-    let k2 = K2[..3].iter().rev().find(is_fine).copied();
-    (k1, k2.unwrap_or(K2[0]))
+/// Limits that a log speaks for, and what they would have cost those who may be people.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Advice {
+    /// Pages a day up to which everybody passes.
+    pub k1: u32,
+    /// Pages a day above which models judge; always more than `k1`.
+    pub k2: u32,
+    /// The share of visitors on a day who ask for more than `k1` pages.
+    pub touched: f64,
+    /// The share of their pages that would have been challenged: those of visitors between both limits.
+    pub challenged: f64,
+}
+
+impl Advice {
+    /// The smallest first limit that hardly touches anybody who may be a person, and the largest second limit, up to a thousand (from there
+    /// on models can judge), that leaves nearly all of people's pages unchallenged. Where none does, those that come nearest.
+    fn of(pages: &Volumes) -> Advice {
+        let people = [Band::People, Band::Undecided];
+        let touched = |k1: u32| pages.share_of_sources(&people, k1, u32::MAX);
+        let k1 = K1.into_iter().find(|k1| touched(*k1) <= TOUCHED_MAX);
+        let k1 = k1.unwrap_or(K1[K1.len() - 1]);
+        let challenged = |k2: u32| pages.share_of_requests(&people, k1, k2);
+        let larger = || K2[..3].iter().copied().filter(|k2| *k2 > k1);
+        let fine = larger().rev().find(|k2| challenged(*k2) <= PAGES_MAX);
+        let k2 = fine
+            .or_else(|| larger().next())
+            .unwrap_or(K2[2].max(k1 + 1));
+        Advice {
+            k1,
+            k2,
+            touched: touched(k1),
+            challenged: challenged(k2),
+        }
+    }
+
+    /// True where both shares are as small as they should be: one visitor in a thousand, one page in twenty.
+    pub fn is_kept(&self) -> bool {
+        self.touched <= TOUCHED_MAX && self.challenged <= PAGES_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_a_pair_that_says_what_it_costs() {
+        let mut pages = Volumes::default();
+        (0..10_000).for_each(|_| pages.add(Band::People, 3));
+        let light = Advice::of(&pages);
+        assert_eq!((light.k1, light.k2, light.is_kept()), (10, 1000, true));
+        // One visitor in ten reads 150 pages a day.
+        (0..1000).for_each(|_| pages.add(Band::People, 150));
+        let heavy = Advice::of(&pages);
+        assert_eq!((heavy.k1, heavy.is_kept()), (100, false));
+        assert!(heavy.k2 > heavy.k1 && heavy.touched > 0.09, "{heavy:?}");
+    }
 }

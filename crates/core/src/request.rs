@@ -63,6 +63,46 @@ impl Client<'_> {
     }
 }
 
+/// A fifteenth of a second, where the log has fractions of seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tick(u8);
+
+impl Tick {
+    /// Ticks in a second: four bits hold them and "not logged".
+    pub const PER_SECOND: u32 = 15;
+
+    /// The tick of a fraction. A fraction of exactly 0 is what logs write that have none.
+    pub fn of_nanoseconds(nanoseconds: u32) -> Tick {
+        match nanoseconds {
+            0 => Tick(0),
+            some => Tick(1 + (u64::from(some) * 15 / 1_000_000_000).min(14) as u8),
+        }
+    }
+
+    pub(crate) fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// True where the log has fractions of seconds.
+    pub(crate) fn is_known(self) -> bool {
+        self.0 != 0
+    }
+
+    pub(crate) fn from_bits(bits: u8) -> Tick {
+        Tick(bits & 15)
+    }
+
+    /// Ticks from an earlier one to this one, so many seconds later. `None` where either is not known.
+    pub(crate) fn since(self, earlier: Tick, seconds: u32) -> Option<u32> {
+        if self.0 == 0 || earlier.0 == 0 {
+            return None;
+        }
+        let ticks = seconds.saturating_mul(Tick::PER_SECOND);
+        let ticks = ticks.saturating_add(u32::from(self.0));
+        Some(ticks.saturating_sub(u32::from(earlier.0)))
+    }
+}
+
 /// One request as its log line tells it. Borrows the line's bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Request<'a> {
@@ -70,6 +110,8 @@ pub struct Request<'a> {
     pub client: Client<'a>,
     /// Seconds since 1970, UTC.
     pub time: u32,
+    /// The part of that second.
+    pub tick: Tick,
     /// `GET`, `POST`, …
     pub method: &'a [u8],
     /// Path and query as sent.

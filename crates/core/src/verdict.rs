@@ -221,11 +221,12 @@ impl Scope {
 
 /// Rules that say nothing about many sources together: what one of them does is not the others' doing, and what is much for one is
 /// not for all.
-const NOT_FOR_GROUPS: [&str; 14] = [
+const NOT_FOR_GROUPS: [&str; 15] = [
     "accept_language",
     "agents_of_one_page",
     "client_hints",
     "clockwork_visits",
+    "even_pace",
     "fetch_metadata",
     "fetched_robots_txt",
     "header_order",

@@ -16,6 +16,8 @@
   const left = document.getElementById("left");
   const bar = document.getElementById("progress");
   const again = document.getElementById("again");
+  // A question instead, where the site asks one.
+  const instead = document.getElementById("instead");
   const say = page.dataset;
 
   const stop = (text) => {
@@ -24,6 +26,13 @@
     bar.hidden = true;
     again.hidden = false;
     again.focus();
+  };
+
+  const fail = () => {
+    stop(say.failed);
+    if (!instead) return;
+    instead.elements.token.value = say.token;
+    instead.hidden = false;
   };
 
   // How often this tab solved a challenge and met the next one all the same. Storage may be refused like cookies.
@@ -113,7 +122,7 @@
         return open(answer.return);
       }
       if (answer.refused === "no_cookie" && ++withoutCookie === ROUNDS_WITHOUT_COOKIE_MAX) return stop(say.cookies);
-      if (round === ROUNDS_MAX) return stop(say.failed);
+      if (round === ROUNDS_MAX) return fail();
       status.textContent = say.repeated;
       puzzle = await post("challenge", "token=" + puzzle.token);
       // Another tab has solved one in the meantime.
@@ -126,7 +135,7 @@
     bar.hidden = false;
     status.textContent = say.working;
     if (!navigator.cookieEnabled) return stop(say.cookies);
-    run().catch(() => stop(say.failed));
+    run().catch(fail);
   };
 
   // A new page has a new challenge; this one may have expired.

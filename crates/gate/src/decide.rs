@@ -2,13 +2,17 @@
 //! that the request passes.
 
 mod check;
+mod claim;
 mod contain;
 mod facts;
+mod fields;
 mod judge;
+mod signature;
 
 pub(crate) use check::Refusal;
 pub(crate) use check::check;
 pub(crate) use contain::contain;
+pub(crate) use contain::language;
 pub(crate) use contain::reader_of_failure;
 pub(crate) use facts::Facts;
 pub(crate) use facts::Told;

@@ -22,7 +22,11 @@ pub use background::learn::History;
 pub use background::learn::Learner;
 #[doc(hidden)]
 pub use door::read_proxy_header;
+pub use settings::CrawlerSetup;
+pub use settings::Resolver;
+pub use settings::RobotsTxt;
 pub use settings::Setup;
+pub use settings::SignedAgent;
 pub use start::Load;
 pub use start::Loaded;
 pub use start::check;

@@ -1,5 +1,6 @@
 //! The `[gate]` part of the settings file: what it says ([`Options`]), and the checked values the gate runs with ([`Setup`]).
 
+mod crawlers;
 pub(crate) mod defence;
 mod manual;
 mod places;
@@ -17,6 +18,12 @@ use cattlegrid_http1::Headers;
 use serde::Deserialize;
 use toml::Spanned;
 
+use self::crawlers::CrawlerOptions;
+pub use self::crawlers::CrawlerSetup;
+pub use self::crawlers::Resolver;
+pub use self::crawlers::RobotsTxt;
+pub use self::crawlers::SignedAgent;
+pub(crate) use self::crawlers::agent_origin;
 #[cfg(debug_assertions)]
 use self::defence::Defence;
 use self::defence::Defences;
@@ -42,6 +49,7 @@ struct Options {
     workers: usize,
     prefix: Spanned<String>,
     contact: String,
+    template: Option<PathBuf>,
     trusted_proxies: Spanned<Vec<String>>,
     trust_everybody: bool,
     sources_max: Spanned<usize>,
@@ -50,6 +58,7 @@ struct Options {
     connections_max: usize,
     timeouts: Spanned<Timeouts>,
     challenge: Spanned<ChallengeOptions>,
+    crawlers: Spanned<CrawlerOptions>,
     listen: Vec<Spanned<ListenOptions>>,
     site: Vec<Spanned<SiteOptions>>,
     default_rules: bool,
@@ -69,6 +78,7 @@ impl Default for Options {
             workers: 0,
             prefix: Spanned::new(none.clone(), "/.cattlegrid/".to_owned()),
             contact: String::new(),
+            template: None,
             trusted_proxies: Spanned::new(none.clone(), Vec::new()),
             trust_everybody: false,
             sources_max: Spanned::new(none.clone(), 1_000_000),
@@ -77,6 +87,7 @@ impl Default for Options {
             connections_max: 8192,
             timeouts: Spanned::new(none.clone(), Timeouts::default()),
             challenge: Spanned::new(none.clone(), ChallengeOptions::default()),
+            crawlers: Spanned::new(none.clone(), CrawlerOptions::default()),
             listen: Vec::new(),
             site: Vec::new(),
             default_rules: true,
@@ -280,6 +291,14 @@ pub struct Site {
     pub upstream: Option<Address>,
 }
 
+impl Site {
+    /// By which its robots.txt is known: it stays the same when lines before it change.
+    pub(crate) fn key(&self) -> String {
+        let upstream = self.upstream.as_ref().map(Address::to_string);
+        format!("{} {}", self.hosts.join(" "), upstream.unwrap_or_default())
+    }
+}
+
 /// All of the `[gate]` part, checked.
 #[derive(Debug)]
 pub struct Setup {
@@ -297,6 +316,8 @@ pub struct Setup {
     pub prefix: String,
     /// How to reach the owner, for the pages.
     pub contact: String,
+    /// An HTML file: the owner's frame around the pages.
+    pub template: Option<PathBuf>,
     /// Whose word about a client is taken.
     pub trust: Trust,
     /// The same, as written.
@@ -317,6 +338,8 @@ pub struct Setup {
     pub challenge_bits: u8,
     /// What a clearance is tied to.
     pub binding: Binding,
+    /// What the owner wants for robots.
+    pub crawlers: CrawlerSetup,
     /// The listeners.
     pub listen: Vec<Listen>,
     /// The sites.
@@ -477,6 +500,7 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
         workers: options.workers,
         prefix: checked_prefix(&options.prefix, errors),
         contact: options.contact,
+        template: options.template,
         trust,
         trusted_proxies: options
             .trusted_proxies
@@ -493,6 +517,7 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
         challenge_seconds: challenge.seconds,
         challenge_bits: challenge.bits,
         binding: challenge.binding,
+        crawlers: crawlers::checked(options.crawlers, errors),
         listen,
         sites,
         rules,

@@ -2,6 +2,7 @@
 
 mod connection;
 mod deadline;
+pub(crate) mod dns;
 mod failure;
 mod pool;
 mod request_head;

@@ -17,6 +17,7 @@ use std::thread::JoinHandle;
 use arc_swap::ArcSwap;
 use cattlegrid_core::Settings;
 use cattlegrid_core::policy::Counters;
+use cattlegrid_core::policy::Crawlers;
 use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Standing;
 use cattlegrid_core::profile::Recorder;
@@ -24,13 +25,17 @@ use cattlegrid_core::profile::Recorder;
 use self::control::Control;
 use crate::background::admin;
 use crate::background::counters;
+use crate::background::directories;
 use crate::background::knowledge;
 use crate::background::learn;
 use crate::background::learn::Learner;
+use crate::background::names;
+use crate::background::robots_txt;
 use crate::challenge;
 use crate::challenge::Challenger;
 use crate::challenge::Keys;
 use crate::challenge::Pages;
+use crate::challenge::Template;
 use crate::door::listen::Listener;
 use crate::settings::Binding;
 use crate::settings::Setup;
@@ -38,7 +43,9 @@ use crate::settings::defence::Defence;
 use crate::state::Gate;
 use crate::state::Live;
 use crate::state::clock::Clock;
+use crate::state::keyring::Used;
 use crate::state::metrics::Metrics;
+use crate::state::names::Names;
 
 /// Blocks of log lines that wait at most, each of 64 KiB.
 const BLOCKS_MAX: usize = 512;
@@ -52,6 +59,8 @@ pub struct Loaded {
     pub setup: Setup,
     /// The rest.
     pub settings: Settings,
+    /// Robots, and what the owner wants for them.
+    pub crawlers: Crawlers,
 }
 
 /// Reads the settings file; all errors at once.
@@ -60,7 +69,9 @@ pub type Load = Box<dyn Fn() -> Result<Loaded, Vec<String>> + Send>;
 /// Looks at what settings name outside of the file, and binds nothing.
 pub fn check(loaded: &Loaded) -> Vec<String> {
     let listeners = loaded.setup.listen.iter().map(Listener::new);
-    listeners.filter_map(Result::err).collect()
+    let mut errors: Vec<String> = listeners.filter_map(Result::err).collect();
+    errors.extend(template(&loaded.setup).err());
+    errors
 }
 
 /// Runs the gate until a signal ends it.
@@ -176,6 +187,10 @@ fn make(loaded: Loaded, state: &Path) -> Result<Gate, String> {
         connections: AtomicUsize::new(0),
         suspects: ArcSwap::default(),
         has_crossed: AtomicBool::new(false),
+        names: Names::default(),
+        robots_txt: ArcSwap::default(),
+        keyring: ArcSwap::default(),
+        used: Used::default(),
         saved_ms,
         is_ending: AtomicBool::new(false),
     })
@@ -221,6 +236,7 @@ fn without(mut challenger: Challenger, setup: &Setup) -> Challenger {
         ),
         (Defence::Stateless, challenge::Defence::Stateless),
         (Defence::CheapAnswers, challenge::Defence::CheapAnswers),
+        (Defence::QuestionWait, challenge::Defence::Wait),
     ];
     for (ours, theirs) in pairs {
         if !setup.defences.has(ours) {
@@ -231,7 +247,11 @@ fn without(mut challenger: Challenger, setup: &Setup) -> Challenger {
 }
 
 fn live(loaded: Loaded, counters: &Arc<Counters>) -> Result<Live, String> {
-    let Loaded { setup, settings } = loaded;
+    let Loaded {
+        setup,
+        settings,
+        crawlers,
+    } = loaded;
     if setup.trust.is_open() {
         tracing::warn!(
             "trust_everybody is set: every client can claim any address and so evade limits and denials"
@@ -251,9 +271,26 @@ fn live(loaded: Loaded, counters: &Arc<Counters>) -> Result<Live, String> {
         pages: Pages {
             prefix: setup.prefix.clone(),
             contact: setup.contact.clone(),
+            template: template(&setup)?,
         },
         setup,
+        crawlers,
     })
+}
+
+/// The owner's frame around the pages, if there is one.
+fn template(setup: &Setup) -> Result<Option<Template>, String> {
+    let Some(path) = &setup.template else {
+        return Ok(None);
+    };
+    let named = format!("template = {}", path.display());
+    let text = fs::read_to_string(path).map_err(|error| {
+        format!("{named}: cannot be read: {error}; name an HTML file in UTF-8, or remove the line for the gate's own pages")
+    })?;
+    let parsed = Template::parse(&text);
+    parsed
+        .map(Some)
+        .map_err(|error| format!("{named}: {error} (docs/gate.md, Pages)"))
 }
 
 #[derive(Default)]
@@ -298,6 +335,12 @@ fn start_helpers(
     threads.start("learn", move || {
         learn::learn(learner, learned, &shared, &path)
     })?;
+    let shared = Arc::clone(gate);
+    threads.start("names", move || names::look_up(&shared))?;
+    let shared = Arc::clone(gate);
+    threads.start("directories", move || directories::keep(&shared))?;
+    let shared = Arc::clone(gate);
+    threads.start("robots.txt", move || robots_txt::keep(&shared))?;
     let shared = Arc::clone(gate);
     threads.start("knowledge base", move || {
         knowledge::watch(&knowledge, &shared)

@@ -3,13 +3,17 @@
 pub(crate) mod clock;
 pub(crate) mod connection;
 pub(crate) mod gate;
+pub(crate) mod incident;
+pub(crate) mod keyring;
 pub(crate) mod log;
 pub(crate) mod metrics;
+pub(crate) mod names;
 pub(crate) mod sent;
 pub(crate) mod worker;
 
 pub(crate) use connection::Connection;
 pub(crate) use gate::Gate;
 pub(crate) use gate::Live;
+pub(crate) use incident::Incident;
 pub(crate) use worker::InFlight;
 pub(crate) use worker::Worker;

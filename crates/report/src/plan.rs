@@ -74,6 +74,7 @@ fn text(plan: &Plan, page: &mut String) -> std::fmt::Result {
         count(requests),
         count(sources)
     )?;
+    advice(plan, page)?;
     writeln!(
         page,
         "Requests (%) of sources that send more than k1 and at most k2 requests a day; below, the paper's (PubCrawl, Table 9)"
@@ -94,12 +95,28 @@ fn text(plan: &Plan, page: &mut String) -> std::fmt::Result {
     people(&plan.pages, page)?;
     fates(plan, page)?;
     stability(plan, page)?;
-    attacker(plan, page)?;
-    let (k1, k2) = plan.advice;
+    attacker(plan, page)
+}
+
+fn advice(plan: &Plan, page: &mut String) -> std::fmt::Result {
+    let advice = plan.advice;
     writeln!(
         page,
-        "\nAdvice for this site: k1 = {k1}, k2 = {k2}: the smallest k1 that at most one in a thousand of those who may be people passes on a day, and the largest k2 up to 1,000 that leaves 95 % of their pages unchallenged."
-    )
+        "Advice for this site: k1 = {}, k2 = {}. On a day {:.3} % of those who may be people ask for more than k1 pages, and {:.1} % of their pages would have been challenged.",
+        advice.k1,
+        advice.k2,
+        100.0 * advice.touched,
+        100.0 * advice.challenged
+    )?;
+    let what = match advice.is_kept() {
+        true => {
+            "It is the smallest k1 with at most 0.1 % of them, and the largest k2 up to 1,000 with at most 5 % of their pages.\n"
+        }
+        false => {
+            "No limits of the table keep these below 0.1 % and 5 %: people are among the heavy visitors here. Look at the heaviest of them ('cattlegrid analyze') and allow shared addresses before you enforce limits.\n"
+        }
+    };
+    writeln!(page, "{what}")
 }
 
 fn head(page: &mut String) -> std::fmt::Result {
@@ -277,7 +294,7 @@ pub fn write_plan_json(plan: &Plan, out: &mut impl Write) -> io::Result<()> {
 
 fn value(plan: &Plan) -> Value {
     let (sources, requests) = plan.requests.all(&Band::ALL);
-    let (k1, k2) = plan.advice;
+    let advice = plan.advice;
     let fates: serde_json::Map<String, Value> = Band::ALL
         .into_iter()
         .map(|band| (band.key().to_owned(), fate(plan.fates[band as usize])))
@@ -314,7 +331,13 @@ fn value(plan: &Plan) -> Value {
         "stopped": plan.stopped.iter().map(|(source, band, pages)| json!({
             "source": source.to_string(), "band": band.key(), "pages": pages,
         })).collect::<Vec<_>>(),
-        "advice": { "k1": k1, "k2": k2 },
+        "advice": {
+            "k1": advice.k1,
+            "k2": advice.k2,
+            "may_be_people_above_k1": rounded(advice.touched),
+            "pages_challenged": rounded(advice.challenged),
+            "is_kept": advice.is_kept(),
+        },
         "forgotten": plan.forgotten,
     })
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::io::Write;
 
+use cattlegrid_core::rehearsal::Advice;
 use cattlegrid_core::rehearsal::K1;
 use cattlegrid_core::rehearsal::K2;
 use cattlegrid_core::rehearsal::Plan;
@@ -41,14 +42,20 @@ pub fn write_plan_html(plan: &Plan, out: &mut impl Write) -> io::Result<()> {
 
 fn document(plan: &Plan, page: &mut String) -> std::fmt::Result {
     let (sources, requests) = plan.requests.all(&Band::ALL);
-    let (k1, k2) = plan.advice;
+    let Advice { k1, k2, .. } = plan.advice;
+    let caution = match plan.advice.is_kept() {
+        true => "",
+        false => {
+            " No limits of the table leave nearly all people alone here: look at the heaviest of them first."
+        }
+    };
     writeln!(
         page,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Containment, rehearsed</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <header><h1>Containment, rehearsed</h1><p class=\"soft\">{} days, {} requests of {} sources, each counted once a day</p>\n\
-         <p class=\"lead\">This log speaks for <strong>k1 = {k1}</strong> and <strong>k2 = {k2}</strong> pages a day. Drawn and counted below: k1 = {}, k2 = {}.</p></header>\n<main>",
+         <p class=\"lead\">This log speaks for <strong>k1 = {k1}</strong> and <strong>k2 = {k2}</strong> pages a day.{caution} Drawn and counted below: k1 = {}, k2 = {}.</p></header>\n<main>",
         plan.days,
         count(requests),
         count(sources),

@@ -289,6 +289,8 @@ pub fn write_replay(replay: &Replay, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn text(replay: &Replay, page: &mut String) -> std::fmt::Result {
+    // First what the gate would have done: that is what an owner wants to know.
+    containment(&replay.containment, page)?;
     table_1(replay, page)?;
     curve(replay, page)?;
     kinds(replay, page)?;
@@ -296,7 +298,6 @@ fn text(replay: &Replay, page: &mut String) -> std::fmt::Result {
     for error in &replay.hardest {
         writeln!(page, "  {error}")?;
     }
-    containment(&replay.containment, page)?;
     steadiness(&replay.steadiness, page)?;
     for (source, turns) in replay.steadiness.unsteady.iter().take(replay.named) {
         writeln!(page, "  {source}: {}", course(turns))?;

@@ -146,23 +146,45 @@ impl Base {
 
     /// Takes back the changes that were made together. Refused where one of those entries has changed since.
     pub fn undo(&mut self, batch: i64, by: &str, now: u32) -> Result<Applied, Fault> {
+        self.undo_by(batch, by, now, |record| match record.before {
+            Some(entry) => Change::Put(Box::new(entry)),
+            None => Change::Remove(record.subject),
+        })
+    }
+
+    /// The same for an owner: a learned denial would be learned again at the next judging, so its source is spared for some days.
+    pub fn take_back(&mut self, batch: i64, by: &str, now: u32) -> Result<Applied, Fault> {
+        let denies = |entry: &Option<Entry>| entry.as_ref().is_some_and(Entry::is_learned_denial);
+        self.undo_by(batch, by, now, |record| match record.before {
+            before if denies(&record.after) && !denies(&before) => {
+                Change::Put(Box::new(Entry::spared(record.subject, now)))
+            }
+            Some(entry) => Change::Put(Box::new(entry)),
+            None => Change::Remove(record.subject),
+        })
+    }
+
+    fn undo_by(
+        &mut self,
+        batch: i64,
+        by: &str,
+        now: u32,
+        undone: impl Fn(ChangeRecord) -> Change,
+    ) -> Result<Applied, Fault> {
         // Looked at and taken back in one transaction: nobody else's change can come in between.
-        let undone = self.write(|transaction| {
+        let written = self.write(|transaction| {
             let made = rows::of_batch(transaction, batch)?;
             if let Some(why) = objection(transaction, batch, &made)? {
                 return Ok(Err(why));
             }
             let mut session = Session::begin(transaction, by, now)?;
             for record in made.into_iter().rev() {
-                session.make(&match record.before {
-                    Some(entry) => Change::Put(Box::new(entry)),
-                    None => Change::Remove(record.subject),
-                })?;
+                session.make(&undone(record))?;
             }
             session.mark_undone(batch)?;
             session.end().map(Ok)
         })?;
-        undone.map_err(Fault::Refused)
+        written.map_err(Fault::Refused)
     }
 
     fn write<T>(
@@ -221,6 +243,7 @@ pub fn standing_of(
     let ruling = |id: u64, entry: &Entry| Ruling {
         action: entry.action,
         is_owners: entry.origin == Origin::Owner,
+        is_learned: matches!(entry.origin, Origin::Analysis | Origin::Gate),
         cap: entry.cap,
         since: entry.created,
         until: ends(entry).unwrap_or(u32::MAX),

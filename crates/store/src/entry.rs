@@ -170,6 +170,9 @@ const CLOCK_SLACK: u32 = 120;
 /// Seconds that an entry with an end holds at most: ten years.
 const LIFE_MAX: u32 = 3660 * 86_400;
 
+/// Seconds for which a denial that was taken back is not learned again: as long as a denial lasts by default.
+const SPARED_SECONDS: u32 = 7 * 86_400;
+
 /// What is known about somebody.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -229,6 +232,21 @@ impl Entry {
             cap: 0,
             cap_since: None,
         }
+    }
+
+    /// An entry that takes a learned denial back for some days: the source is unknown again, and judging leaves it alone.
+    pub fn spared(subject: Subject, now: u32) -> Entry {
+        Entry {
+            reason: "a denial was taken back; judging does not deny it again before this ends"
+                .to_owned(),
+            expires: Some(now.saturating_add(SPARED_SECONDS)),
+            ..Entry::new(subject, Action::Watch, Origin::Owner, now)
+        }
+    }
+
+    /// True for a denial that nobody but the program wrote.
+    pub fn is_learned_denial(&self) -> bool {
+        self.action == Action::Deny && matches!(self.origin, Origin::Analysis | Origin::Gate)
     }
 
     /// True for an entry that allows people by a rule of before: on one browser's behaviour, up to three times its pages.

@@ -26,6 +26,8 @@ use crate::seal::seal;
 use crowd::Gap;
 use crowd::crowd_of;
 
+/// Rules that decide by a source's user agent.
+const NAMES: [&str; 2] = ["claimed_operator", "declared_robot"];
 /// Reasons that are kept with an entry.
 const PROOFS_MAX: usize = 5;
 
@@ -71,6 +73,8 @@ pub struct Outcome {
     pub by_visits: usize,
     /// Crawlers that name a search engine and have not proven it.
     pub unproven: usize,
+    /// Crawlers by their name alone that sent few requests: whoever tries out a user agent is not denied for days.
+    pub few: usize,
     /// Sources that are no addresses.
     pub nameless: usize,
 }
@@ -181,9 +185,20 @@ impl Work<'_> {
             }
             // What was denied stays so until it runs out.
             (Class::Crawler, Some(_)) if source.is_kept => self.revoke_allow(&subject),
+            (Class::Crawler, Some(_)) if self.is_tried_name(source) => {
+                self.outcome.few += 1;
+                self.revoke_allow(&subject);
+            }
             (Class::Crawler, Some(kind)) => self.deny(subject, source, kind),
             (Class::Automated | Class::Undecided, _) => self.revoke_allow(&subject),
         }
+    }
+
+    /// True for a source that only its user agent makes a crawler, below the first limit: it costs the site nothing, and the address
+    /// may be that of many people.
+    fn is_tried_name(&self, source: &SourceReport) -> bool {
+        let by_name = source.decided_by.is_some_and(|rule| NAMES.contains(&rule));
+        by_name && source.requests < u64::from(self.updater.limits.k1)
     }
 
     /// No longer what it was taken for. A crowd's cap is kept, in an entry that treats the source as an unknown one: otherwise a crawler
@@ -312,11 +327,18 @@ impl Work<'_> {
         let entry = Entry {
             kind: Some(kind.name().to_owned()),
             reason: reason(&source.evidence, kind.name()),
+            expires: self.denied_until(source.last_seen),
             ..self.entry(subject, Action::Deny, limits.deny_days)
         };
         let known = self.current(&entry.subject);
         let campaign = known.and_then(|known| known.campaign.clone());
         self.seen(Entry { campaign, ..entry }, source);
+    }
+
+    /// The end of a denial. It is counted from the last request: judging the same requests again moves nothing.
+    fn denied_until(&self, last_seen: u32) -> Option<u32> {
+        let days = self.updater.limits.deny_days.saturating_mul(DAY);
+        Some(last_seen.min(self.updater.now).saturating_add(days))
     }
 
     fn is_old(&self, last_seen: u32, days: u32) -> bool {
@@ -404,8 +426,13 @@ impl Work<'_> {
             let known = self.current(&member);
             let is_new = known.is_none_or(|known| known.campaign.as_deref() != Some(&name));
             self.outcome.joined += usize::from(was_known && is_new);
+            let last_seen = judged.map_or(campaign.last_seen, |source| source.last_seen);
+            if self.is_old(last_seen, limits.deny_days) {
+                continue;
+            }
             let entry = Entry {
                 kind: Some(kind.name().to_owned()),
+                expires: self.denied_until(last_seen),
                 reason: format!(
                     "one of {} sources of campaign {name}",
                     campaign.members.len()
@@ -413,18 +440,15 @@ impl Work<'_> {
                 campaign: Some(name.clone()),
                 ..self.entry(member, action, limits.deny_days)
             };
-            let entry = match judged {
-                Some(source) => Entry {
-                    evidence: proofs(&source.evidence),
-                    first_seen: Some(source.first_seen),
-                    last_seen: Some(source.last_seen),
-                    ..entry
-                },
-                None => Entry {
-                    first_seen: Some(entry.first_seen.unwrap_or(campaign.first_seen)),
-                    last_seen: Some(campaign.last_seen),
-                    ..entry
-                },
+            let first_seen = match judged {
+                Some(source) => source.first_seen,
+                None => entry.first_seen.unwrap_or(campaign.first_seen),
+            };
+            let entry = Entry {
+                evidence: judged.map_or_else(Vec::new, |source| proofs(&source.evidence)),
+                first_seen: Some(first_seen),
+                last_seen: Some(last_seen),
+                ..entry
             };
             self.next.insert(entry.subject.clone(), Some(entry));
         }
@@ -445,6 +469,7 @@ impl Work<'_> {
                 reason(&campaign.evidence, kind.name())
             ),
             evidence: proofs(&campaign.evidence),
+            expires: self.denied_until(campaign.last_seen),
             first_seen: Some(first),
             last_seen: Some(campaign.last_seen),
             ..known

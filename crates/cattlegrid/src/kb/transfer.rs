@@ -11,6 +11,7 @@ use anyhow::bail;
 use cattlegrid_core::networks::network;
 use cattlegrid_core::policy::Action;
 use cattlegrid_core::policy::DAY;
+use cattlegrid_core::policy::Ruling;
 use cattlegrid_store::Base;
 use cattlegrid_store::Change;
 use cattlegrid_store::Entry;
@@ -87,7 +88,7 @@ pub(super) fn export(path: &Path, what: &ExportArgs) -> anyhow::Result<()> {
         match ruling.map_or(entry.action, |ruling| ruling.action) {
             Action::Deny => denied.push(Denied {
                 network,
-                until: entry.expires,
+                until: denied_until(entry, ruling),
             }),
             Action::Allow => allowed.push(network),
             Action::Watch => {}
@@ -109,6 +110,16 @@ pub(super) fn export(path: &Path, what: &ExportArgs) -> anyhow::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// When a denial ends: with what denies now, or later where the entry itself denies for longer. An entry that allows says nothing about it.
+fn denied_until(entry: &Entry, ruling: Option<Ruling>) -> Option<u32> {
+    let own = match entry.action {
+        Action::Deny => Some(entry.expires.unwrap_or(u32::MAX)),
+        Action::Allow | Action::Watch => None,
+    };
+    let of_ruling = ruling.map(|ruling| ruling.until);
+    own.max(of_ruling).filter(|until| *until != u32::MAX)
 }
 
 fn aggregated(

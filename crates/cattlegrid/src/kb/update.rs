@@ -126,6 +126,10 @@ fn tell(outcome: &Outcome, path: &Path, page: &mut impl Write) -> io::Result<()>
             "crawlers would not be crawlers without the evidence of their visits: not denied; the gate challenges them",
         ),
         (
+            outcome.few,
+            "crawlers sent fewer than k1 requests and are crawlers by their user agent alone: not denied",
+        ),
+        (
             outcome.unproven,
             "crawlers name a search engine and could not be proven: not denied; 'cattlegrid lists update' may help",
         ),

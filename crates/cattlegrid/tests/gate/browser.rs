@@ -21,39 +21,39 @@ use crate::sent::inspected;
 use crate::session::Session;
 
 /// Chromium, driven over WebDriver.
-struct Chromium(Session);
+pub(crate) struct Chromium(pub(crate) Session);
 
 impl Chromium {
     /// Starts a browser that prefers a language, or says that there is none.
-    fn start(language: &str) -> Option<Chromium> {
+    pub(crate) fn start(language: &str) -> Option<Chromium> {
         let preferences = json!({"intl.accept_languages": language});
         Session::start("900,700", &preferences).map(Chromium)
     }
 
-    fn post(&self, path: &str, body: &Value) -> Value {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Value {
         self.0.ask(path, body)
     }
 
-    fn open(&self, address: SocketAddr, path: &str) {
+    pub(crate) fn open(&self, address: SocketAddr, path: &str) {
         let url = format!("http://{address}{path}");
         let value = self.post("/url", &json!({"url": url}));
         assert!(value.get("error").is_none(), "{path}: {value}");
     }
 
     /// The value of a script; nothing while one page gives way to the next.
-    fn eval(&self, script: &str) -> Option<Value> {
+    pub(crate) fn eval(&self, script: &str) -> Option<Value> {
         let script = json!({"script": format!("return {script}"), "args": []});
         let value = self.post("/execute/sync", &script);
         value.get("error").is_none().then_some(value)
     }
 
-    fn text(&self, script: &str) -> String {
+    pub(crate) fn text(&self, script: &str) -> String {
         let value = self.eval(script).unwrap_or_default();
         value.as_str().unwrap_or_default().to_owned()
     }
 
     /// Waits until the page of the site with this path and fragment is shown.
-    fn wait_for_page(&self, path: &str) {
+    pub(crate) fn wait_for_page(&self, path: &str) {
         let is_there = || {
             self.text("location.pathname + location.search + location.hash") == path
                 && self.text("document.title") == "the site"
@@ -72,13 +72,13 @@ impl Chromium {
         self.post("/window", &json!({"handle": handle}));
     }
 
-    fn picture(&self, name: &str) {
+    pub(crate) fn picture(&self, name: &str) {
         self.0.picture(name);
     }
 }
 
 /// A small real site, whose own policy forbids nearly everything.
-fn site() -> Origin {
+pub(crate) fn site() -> Origin {
     Origin::answering(Box::new(|got| {
         let (kind, text) = match got.target().rsplit_once('.') {
             Some((_, "css")) => ("text/css", "body { color: black }".to_owned()),

@@ -372,7 +372,8 @@ fn answers_garbage(gate: &Gate) -> Result<(), String> {
         "%00%ff".to_owned(),
         "A".repeat(2000),
         String::new(),
-        changed(&puzzle.token, 88, |byte| byte ^ 128),
+        // A byte of its signature.
+        changed(&puzzle.token, 96, |byte| byte ^ 128),
     ];
     for token in garbage {
         refused(&mut browser, &format!("token={token}&work={work}"))?;

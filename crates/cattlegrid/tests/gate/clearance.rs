@@ -16,6 +16,7 @@ use crate::harness::Origin;
 use crate::harness::free_port;
 use crate::solve::Browser;
 use crate::solve::Puzzle;
+use crate::without_javascript::Asked;
 
 /// A browser that has solved a challenge.
 pub(crate) fn cleared(gate: &Gate, source: &str) -> Browser {
@@ -31,7 +32,10 @@ fn shape(answer: &Answer) -> String {
         return text;
     };
     let length = puzzle.token.len();
-    text.replace(&puzzle.token, &format!("token of {length}"))
+    let question = Asked::of(&text);
+    let question = question.as_ref().map_or("no question", Asked::text);
+    text.replace(question, "question")
+        .replace(&puzzle.token, &format!("token of {length}"))
         .replace(&puzzle.seed, "seed")
         .replace(&format!("data-bits=\"{}\"", puzzle.bits), "")
 }

@@ -441,7 +441,10 @@ fn who_is_denied_gets_a_number_that_the_owner_can_look_up() {
     assert_eq!(page.header("cache-control").unwrap(), "no-store");
     let (_, rest) = text.split_once("class=\"number\">").unwrap();
     let incident = rest.split('<').next().unwrap();
-    let shown = gate.kb(&["show", incident]);
+    wait_for("the number is in the log", || {
+        gate.log().iter().any(|line| line["incident"] == incident)
+    });
+    let shown = gate.command(&["incident", incident, "--config"], "gate.toml");
     assert!(shown.contains(why), "{shown}");
     let program = denied.send("POST", "/y", &[("Accept", "*/*")], "");
     let json: serde_json::Value = serde_json::from_str(&program.text()).unwrap();
@@ -466,6 +469,7 @@ fn in_shadow_mode_everything_passes_and_the_log_says_what_would_happen() {
         for source in ["127.0.0.7", "127.0.0.6"] {
             let answer = try_get_from(source, gate.address, &format!("/{page}"), &[]).unwrap();
             assert_eq!(answer.status, 200);
+            assert_eq!(answer.header("cache-control"), None, "as the site sent it");
         }
         wait_for("a page is in the log", || {
             gate.log()

@@ -35,6 +35,7 @@ use crate::harness::wait_for;
 use crate::skip::has;
 use crate::solve::Browser;
 use crate::solve::Puzzle;
+use crate::without_javascript;
 
 /// A change to a shipped configuration, to see that a test fails without what is taken out.
 type Edit = (&'static str, &'static str);
@@ -188,7 +189,7 @@ pub(crate) fn asked(role: &str) -> Wanted {
     Wanted {
         gate: "trusted_proxies = [\"127.0.0.1\"]".to_owned(),
         listen: format!("role = \"{role}\""),
-        parts: "[[gate.rule]]\npath = \"/forbidden\"\naction = \"block\"\n\
+        parts: "[policy]\nquestion_seconds = 1\n[[gate.rule]]\npath = \"/forbidden\"\naction = \"block\"\n\
                 [[gate.rule]]\npath = \"/slow\"\naction = \"throttle\"\n"
             .to_owned(),
         ..Wanted::default()
@@ -290,7 +291,11 @@ pub(crate) fn passes_challenges_and_blocks(server: Server) {
     assert!(json.text().contains("challenge_needed"), "{}", json.text());
     let blocked = stand.get("127.0.0.3", "/forbidden", &[]);
     assert_eq!(blocked.status, 403);
-    assert!(blocked.text().contains("owners_rule"), "{}", blocked.text());
+    assert!(
+        blocked.text().contains("class=\"number\""),
+        "{}",
+        blocked.text()
+    );
     let slow = stand.get("127.0.0.3", "/slow", &[]);
     assert_eq!(slow.status, 429);
     assert_eq!(slow.values("retry-after"), ["60"]);
@@ -301,6 +306,29 @@ pub(crate) fn passes_challenges_and_blocks(server: Server) {
 }
 
 /// A cleared browser that asks for pages faster than a person is told to wait, whatever server stands between.
+/// A person without JavaScript answers a question, and is led back to the page.
+pub(crate) fn passes_who_answers_a_question(server: Server) {
+    let stand = Stand::start(server);
+    let source = "127.0.0.4";
+    stand.use_up(source, 20, &[]);
+    let mut browser = stand.browser(source);
+    let challenge = browser.get("/page20?q=1");
+    let early = browser.post("question", &without_javascript::asked(&challenge).form());
+    assert_eq!(early.status, 429, "{}", early.text());
+    let question = without_javascript::asked(&early);
+    let back = without_javascript::reply(&mut browser, &question);
+    assert_eq!(back.status, 303, "{}", back.text());
+    assert!(back.header("location").unwrap().ends_with("/page20?q=1"));
+    let answer = browser.get("/page20?q=1");
+    assert_eq!(answer.text(), "you asked for /page20?q=1");
+    browser.cookies.clear();
+    let form = without_javascript::asked(&browser.get("/page21")).form();
+    browser.cookies.clear();
+    let cookies = browser.post("question", &form);
+    assert_eq!(cookies.status, 403);
+    assert!(cookies.text().contains("Please allow cookies"));
+}
+
 fn is_too_fast(browser: &mut Browser) {
     let answers: Vec<Answer> = (0..120)
         .map(|number| browser.get(&format!("/fast{number}")))
@@ -496,7 +524,7 @@ pub(crate) fn a_denied_source_is_blocked_soon(server: Server) {
     assert!(waited < Duration::from_secs(3), "{waited:?}");
     let page = stand.get("127.0.0.6", "/", &[]);
     assert_eq!(page.status, 403);
-    assert!(page.text().contains("#1"), "{}", page.text());
+    assert!(page.text().contains("class=\"number\""), "{}", page.text());
     assert_eq!(stand.get("127.0.0.7", "/after", &[]).status, 200);
 }
 

@@ -2,6 +2,7 @@
 //! that must not notice, and what must hold after every case.
 
 mod clients;
+mod dns;
 mod gate;
 mod origin;
 mod victim;
@@ -17,6 +18,9 @@ pub(crate) use clients::raw;
 pub(crate) use clients::request;
 pub(crate) use clients::try_get;
 pub(crate) use clients::try_get_from;
+pub(crate) use dns::Manner;
+pub(crate) use dns::NameServer;
+pub(crate) use dns::Record as NameRecord;
 pub(crate) use gate::Gate;
 pub(crate) use gate::VICTIM;
 pub(crate) use gate::Wanted;

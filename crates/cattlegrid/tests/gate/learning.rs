@@ -151,7 +151,8 @@ fn a_suspicious_visit_meets_a_challenge_before_the_first_limit_and_nobody_is_den
     read(&gate, "127.0.91.1");
     let pages = walk(&gate, "127.0.91.2", ROBOT);
     say(&format!("pages before the challenge: {pages}"));
-    assert!((6..=8).contains(&pages), "{pages}");
+    // Five pages are enough to judge a visit, and the walk waits for that after the seventh.
+    assert!((5..=8).contains(&pages), "{pages}");
     let mut other = Browser::new("127.0.91.2", gate.address);
     let answer = other.send("GET", "/page/30", &[("User-Agent", OTHER)], "");
     assert!(

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on has failed, also in its helpers"
 )]
 
+mod accessible;
 mod browser;
 mod caches;
 mod caddy;
@@ -12,6 +13,7 @@ mod challenge;
 mod clearance;
 mod clients;
 mod containment;
+mod crawlers;
 mod day;
 mod desync;
 mod documents;
@@ -43,6 +45,7 @@ mod replayed;
 mod sent;
 #[path = "../webdriver/session.rs"]
 mod session;
+mod signed;
 mod signing;
 #[path = "../skip/skip.rs"]
 mod skip;
@@ -50,4 +53,6 @@ mod slow;
 mod solve;
 mod table;
 mod upstream;
+mod way_back;
 mod websockets;
+mod without_javascript;

@@ -50,3 +50,10 @@ fn a_dead_gate_is_what_the_switch_says() {
         front::a_dead_gate_is_what_the_switch_says(SERVER);
     }
 }
+
+#[test]
+fn passes_who_answers_a_question() {
+    if SERVER.is_here() {
+        front::passes_who_answers_a_question(SERVER);
+    }
+}

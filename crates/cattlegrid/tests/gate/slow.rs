@@ -240,7 +240,7 @@ fn source(number: u32) -> String {
 
 /// True for the page of somebody who is denied by an entry of the knowledge base.
 fn is_blocked(answer: &Answer) -> bool {
-    answer.status == 403 && answer.text().contains("<span class=\"number\">#")
+    answer.status == 403 && answer.text().contains("<span class=\"number\">")
 }
 
 /// Requests from many sources, each once; those that were not answered.

@@ -212,7 +212,7 @@ fn an_analysis_denies_crawlers_leaves_people_alone_and_can_be_taken_back() {
     assert!(told.contains("1 sources denied, 0 allowed"), "{told}");
     let list = place.said(&["list"]);
     assert!(
-        list.contains("deny   192.0.2.66  unauthorized  analysis, until 2030-01-13"),
+        list.contains("deny   192.0.2.66  unauthorized  analysis, until 2030-01-10"),
         "{list}"
     );
     assert!(!list.contains("198.51.100.7"), "{list}");
@@ -221,9 +221,40 @@ fn an_analysis_denies_crawlers_leaves_people_alone_and_can_be_taken_back() {
         shown.contains("dB") && shown.contains("nothing -> deny (analyze --kb)"),
         "{shown}"
     );
+    // Taken back, it is not denied again at once; crates/store/tests has a day of judging.
     place.said(&["undo", "1"]);
+    let list = place.said(&["list"]);
+    assert!(list.contains("watch  192.0.2.66  -  owner"), "{list}");
+    place.said(&["forget", "192.0.2.66"]);
     assert!(place.said(&["list"]).contains("empty"));
     place.said(&["check"]);
+}
+
+#[test]
+fn a_forgotten_source_is_not_denied_again_at_once() {
+    let place = Place::new();
+    place.analyze(&visitors(), TIME);
+    let said = place.said(&["forget", "192.0.2.66"]);
+    assert!(said.contains("not be denied again for 7 days"), "{said}");
+    let list = place.said(&["list", "--action", "watch"]);
+    assert!(list.contains("192.0.2.66  -  owner, until"), "{list}");
+}
+
+#[test]
+fn the_folder_is_made_and_a_settings_file_names_the_base() {
+    let place = Place::new();
+    let state = place.file("state-folder", "");
+    std::fs::remove_file(&state).unwrap();
+    let config = place.file(
+        "gate.toml",
+        &format!(
+            "[gate]\nstate = \"{state}/deep\"\n[[gate.listen]]\naddress = \"127.0.0.1:1\"\n[[gate.site]]\nhosts = [\"*\"]\nupstream = \"http://127.0.0.1:2\"\n"
+        ),
+    );
+    let denied = run(&["kb", "deny", "192.0.2.9", "--config", &config]);
+    assert!(denied.status.success(), "{}", stderr(&denied));
+    let listed = run(&["kb", "list", "--kb", &format!("{state}/deep/kb.sqlite")]);
+    assert!(stdout(&listed).contains("192.0.2.9"));
 }
 
 #[test]
@@ -372,9 +403,9 @@ fn refusals_are_no_evidence_for_the_next_denial() {
     crawler(&mut log, "192.0.2.66", BROWSER);
     let told = place.analyze(&log, TIME);
     assert!(told.contains("1 sources denied"), "{told}");
-    let told = place.analyze(&refused, "2030-01-12");
+    let told = place.analyze(&refused, "2030-01-09");
     assert!(told.contains("0 sources denied"), "{told}");
-    assert!(place.said(&["list"]).contains("until 2030-01-13"));
+    assert!(place.said(&["list"]).contains("until 2030-01-10"));
     let told = place.analyze(&refused, "2030-01-14");
     assert!(told.contains("1 entries have run out"), "{told}");
     assert!(place.said(&["list"]).contains("empty"));
@@ -597,6 +628,21 @@ fn deny_lists_leave_out_what_is_allowed_and_what_has_ended() {
         std::fs::read_to_string(file)
             .unwrap()
             .contains("deny 203.0.113.0/25;")
+    );
+}
+
+#[test]
+fn a_denial_is_exported_until_it_ends_also_inside_a_longer_allowance() {
+    let place = Place::new();
+    let list = place.file("friends.txt", "203.0.113.7\n");
+    place.said(&["import", &list, "--as", "allow"]);
+    place.said(&["deny", "203.0.113.0/24", "--days", "1"]);
+    let exported = place.said(&["export", "--as", "networks"]);
+    let exported: serde_json::Value = serde_json::from_str(&exported).unwrap();
+    let text = exported.to_string();
+    assert!(
+        text.contains("203.0.113.0/24"),
+        "one network, one end: {text}"
     );
 }
 

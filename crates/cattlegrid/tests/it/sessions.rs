@@ -8,7 +8,8 @@ use crate::stdout;
 
 /// A number of the first row of Table I: robots called, of all, people accused, of all.
 fn first_row(page: &str) -> [u32; 4] {
-    let row = page.lines().nth(2).unwrap();
+    let mut table = page.lines().skip_while(|line| !line.starts_with("Table I"));
+    let row = table.nth(2).unwrap();
     let words: Vec<&str> = row.split_whitespace().collect();
     let of = |word: usize| words[words.len() - word].parse().unwrap();
     [of(7), of(5), of(4), of(2)]

@@ -2,12 +2,15 @@
 
 use std::io::BufRead;
 use std::io::BufReader;
+use std::io::ErrorKind;
+use std::iter;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::atomic::AtomicU16;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -31,25 +34,20 @@ impl Session {
         if !has("chromedriver", 1) {
             return None;
         }
-        // Drivers that start at the same moment may choose the same port; who comes second would end at once.
-        static STARTING: Mutex<()> = Mutex::new(());
-        let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+        let port = driver_port();
         let folder = TempDir::new().unwrap();
         let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
+            .arg(format!("--port={port}"))
             .env("HOME", folder.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-        let port = lines
+        let is_up = lines
             .map_while(Result::ok)
-            .find_map(|line| {
-                let (_, port) = line.split_once("started successfully on port ")?;
-                Some(port.trim_end_matches('.').to_owned())
-            })
-            .expect("the driver's port");
+            .any(|line| line.contains("started successfully"));
+        assert!(is_up, "the driver does not start on port {port}");
         let profile = folder.path().join("profile");
         let capabilities = json!({"capabilities": {"alwaysMatch": {
             "goog:loggingPrefs": {"browser": "ALL"},
@@ -103,6 +101,26 @@ impl Session {
             .unwrap();
         std::fs::write(Path::new(&folder).join(name), bytes).unwrap();
     }
+}
+
+/// A port for a driver, which wants the same one of IPv4 and of IPv6. One that the system chooses is free in one of them, and in the other
+/// it may belong to a connection of another test: so this takes ports that the system gives to nobody.
+fn driver_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + u16::try_from(std::process::id() % 300).unwrap() * 64;
+    let mut ports = iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed)).take(1_000);
+    let is_free = |port: &u16| {
+        ["127.0.0.1", "::1"]
+            .iter()
+            .all(|address| is_free(address, *port))
+    };
+    ports.find(is_free).expect("a free port")
+}
+
+/// Whether nothing listens there. A machine without IPv6 has no listener there either.
+fn is_free(address: &str, port: u16) -> bool {
+    let bound = TcpListener::bind((address, port));
+    bound.map_or_else(|error| error.kind() != ErrorKind::AddrInUse, |_| true)
 }
 
 impl Drop for Session {

@@ -25,13 +25,18 @@ pub(super) fn gather_all(parsed: &mut [Parsed]) {
     }
 }
 
+/// When a request came, to the tick.
+fn moment(record: &Record) -> u64 {
+    u64::from(record.time) << 4 | u64::from(record.tick().bits())
+}
+
 fn is_in_order(run: &[Parsed], table: usize) -> bool {
     let records = run.iter().flat_map(|parsed| &parsed.records[table]);
     let alive = records.filter(|record| !record.is_dead());
-    alive.is_sorted_by_key(|record| record.time)
+    alive.is_sorted_by_key(moment)
 }
 
-/// Moves the records of a table into the first of some blocks, those of one second in the order of their lines.
+/// Moves the records of a table into the first of some blocks, those of one time in the order of their lines.
 fn gather(run: &mut [Parsed], table: usize) {
     let [first, others @ ..] = run else { return };
     let records: &mut Vec<Record> = &mut first.records[table];
@@ -39,7 +44,7 @@ fn gather(run: &mut [Parsed], table: usize) {
         records.append(&mut other.records[table]);
     }
     records.retain(|record| !record.is_dead());
-    records.sort_by_key(|record| record.time);
+    records.sort_by_key(moment);
 }
 
 #[cfg(test)]

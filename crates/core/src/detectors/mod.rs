@@ -8,6 +8,7 @@ mod claimed_operator;
 mod client_hints;
 mod clockwork_visits;
 mod declared_robot;
+mod even_pace;
 mod fetch_metadata;
 mod fetched_robots_txt;
 mod followed_links;
@@ -51,7 +52,7 @@ pub use traffic_shape::shape_values;
 pub use visit_manner::visit_probability;
 
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.
-pub const SPECS: [Spec; 36] = [
+pub const SPECS: [Spec; 37] = [
     accept_language::SPEC,
     agents_of_one_page::SPEC,
     borrowed_referrer::SPEC,
@@ -60,6 +61,7 @@ pub const SPECS: [Spec; 36] = [
     client_hints::SPEC,
     clockwork_visits::SPEC,
     declared_robot::SPEC,
+    even_pace::SPEC,
     fetch_metadata::SPEC,
     fetched_robots_txt::SPEC,
     followed_links::SPEC,

@@ -198,7 +198,7 @@ impl Columns {
             return Err(skip);
         }
         if !date.is_empty() {
-            request.time = time::date_and_clock(date, clock, &mut scratch.dates)?;
+            time::date_and_clock(date, clock, &mut scratch.dates)?.fill(&mut request);
         }
         if request.method.is_empty() {
             request.method = b"GET";

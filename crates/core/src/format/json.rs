@@ -269,12 +269,7 @@ impl JsonFormat {
         if self.has_headers {
             write_headers(values, &scratch.text, &mut scratch.headers);
         }
-        let time = &values[Part::Time as usize];
-        request.time = match (time.number(), time.text(&scratch.text)) {
-            (Some(number), _) => time::epoch_number(number)?,
-            (None, Some(text)) => TimeStyle::Any.read(text, &mut scratch.dates)?,
-            (None, None) => return Err(Skip::MissingKey),
-        };
+        stamp(&values[Part::Time as usize], scratch)?.fill(&mut request);
         // From here on the scratch is only read.
         let scratch: &'a Scratch = scratch;
         let text = |part: Part| values[part as usize].text(&scratch.text);
@@ -332,6 +327,15 @@ impl JsonFormat {
                 .and_then(|text| fields::duration_us(text, self.duration_unit_us)),
         };
         Ok(request)
+    }
+}
+
+/// When a request came: a number since 1970, or a text.
+fn stamp(time: &Value<'_>, scratch: &mut Scratch) -> Result<time::Stamp, Skip> {
+    match (time.number(), time.text(&scratch.text)) {
+        (Some(number), _) => time::epoch_number(number),
+        (None, Some(text)) => TimeStyle::Any.read(text, &mut scratch.dates),
+        (None, None) => Err(Skip::MissingKey),
     }
 }
 

@@ -107,7 +107,7 @@ impl Part {
             Part::Forwarded => request.forwarded = Field::logged(value),
             Part::User => request.user = Field::logged(value),
             Part::Host => request.host = fields::host(value),
-            Part::Time(style) => request.time = style.read(value, &mut scratch.dates)?,
+            Part::Time(style) => style.read(value, &mut scratch.dates)?.fill(request),
             Part::Request => fields::request_line(value, request)?,
             Part::RequestUrl => {
                 fields::request_line(value, request)?;

@@ -1,4 +1,4 @@
-//! Time stamps of log lines to seconds since 1970.
+//! Time stamps of log lines to seconds since 1970, with their fraction where they have one.
 
 use jiff::civil::Date;
 use jiff::civil::DateTime;
@@ -8,6 +8,28 @@ use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::TimeZone;
 
 use super::Skip;
+use crate::request::Request;
+use crate::request::Tick;
+
+/// When a request came: seconds since 1970, and the part of the second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    time: u32,
+    tick: Tick,
+}
+
+impl Stamp {
+    fn new(time: u32, nanoseconds: impl TryInto<u32>) -> Stamp {
+        let nanoseconds = nanoseconds.try_into().unwrap_or(0);
+        let tick = Tick::of_nanoseconds(nanoseconds);
+        Stamp { time, tick }
+    }
+
+    /// Notes it in a request.
+    pub(super) fn fill(self, request: &mut Request<'_>) {
+        (request.time, request.tick) = (self.time, self.tick);
+    }
+}
 
 /// How a format writes its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,14 +70,15 @@ const ISO: DateTimeParser = DateTimeParser::new();
 
 impl TimeStyle {
     /// Reads a time stamp written this way.
-    pub(super) fn read(&self, text: &[u8], cache: &mut DateCache) -> Result<u32, Skip> {
+    pub(super) fn read(&self, text: &[u8], cache: &mut DateCache) -> Result<Stamp, Skip> {
+        let whole = |time: u32| Stamp::new(time, 0_u32);
         match self {
-            TimeStyle::Clf => clf(text, cache),
+            TimeStyle::Clf => clf(text, cache).map(whole),
             TimeStyle::Iso => iso(text, cache),
             TimeStyle::Epoch => epoch(text),
             TimeStyle::Short => short(text, cache),
             TimeStyle::Strftime(pattern) => by_pattern(pattern, text, cache),
-            TimeStyle::Any if text.get(2) == Some(&b'/') => clf(text, cache),
+            TimeStyle::Any if text.get(2) == Some(&b'/') => clf(text, cache).map(whole),
             TimeStyle::Any
                 if text
                     .iter()
@@ -77,18 +100,18 @@ pub(super) fn in_range(seconds: i64) -> Result<u32, Skip> {
 }
 
 /// A number since 1970 in seconds, milliseconds, microseconds or nanoseconds, told apart by size.
-pub(super) fn epoch_number(number: f64) -> Result<u32, Skip> {
+pub(super) fn epoch_number(number: f64) -> Result<Stamp, Skip> {
     let mut seconds = number;
     for _ in 0..3 {
         if seconds > 1e10 {
             seconds /= 1000.0;
         }
     }
-    if seconds.is_finite() {
-        in_range(seconds as i64)
-    } else {
-        Err(Skip::BadTime)
+    if !seconds.is_finite() {
+        return Err(Skip::BadTime);
     }
+    let time = in_range(seconds as i64)?;
+    Ok(Stamp::new(time, (seconds.fract() * 1e9) as u32))
 }
 
 #[inline]
@@ -143,12 +166,14 @@ fn two(text: &[u8; 26], at: usize) -> Result<u8, Skip> {
     }
 }
 
-fn iso(text: &[u8], cache: &DateCache) -> Result<u32, Skip> {
+fn iso(text: &[u8], cache: &DateCache) -> Result<Stamp, Skip> {
     if let Ok(timestamp) = ISO.parse_timestamp(text) {
-        return in_range(timestamp.as_second());
+        let time = in_range(timestamp.as_second())?;
+        return Ok(Stamp::new(time, timestamp.subsec_nanosecond()));
     }
     let civil = ISO.parse_datetime(text).map_err(|_| Skip::BadTime)?;
-    cache.here.seconds(civil)
+    let time = cache.here.seconds(civil)?;
+    Ok(Stamp::new(time, civil.subsec_nanosecond()))
 }
 
 /// `2030-01-01` and `00:00:00.000`, without a zone.
@@ -156,7 +181,7 @@ pub(super) fn date_and_clock(
     date: &[u8],
     clock: &[u8],
     cache: &mut DateCache,
-) -> Result<u32, Skip> {
+) -> Result<Stamp, Skip> {
     let [y, e, a, r, b'-', mo, nth, b'-', d, ay] = date else {
         return Err(Skip::BadTime);
     };
@@ -165,7 +190,7 @@ pub(super) fn date_and_clock(
 }
 
 /// `01/Jan/2030:00:00:00.000`, without a zone.
-fn short(text: &[u8], cache: &mut DateCache) -> Result<u32, Skip> {
+fn short(text: &[u8], cache: &mut DateCache) -> Result<Stamp, Skip> {
     let (date, clock) = text.split_at_checked(12).ok_or(Skip::BadTime)?;
     let [d, ay, b'/', month @ .., b'/', y, e, a, r, b':'] = date else {
         return Err(Skip::BadTime);
@@ -193,7 +218,7 @@ fn month_number(name: &[u8]) -> Result<i16, Skip> {
 
 impl DateCache {
     /// A day and `00:00:00.000` on it, where the log was written.
-    fn civil(&mut self, year: i16, month: i16, day: i16, clock: &[u8]) -> Result<u32, Skip> {
+    fn civil(&mut self, year: i16, month: i16, day: i16, clock: &[u8]) -> Result<Stamp, Skip> {
         let [h, our, b':', m, in_, b':', s, ec, fraction @ ..] = clock else {
             return Err(Skip::BadTime);
         };
@@ -217,8 +242,18 @@ impl DateCache {
             }
         };
         // A leap second is written 60 and belongs to the minute before.
-        Ok(start + second.min(59) as u32)
+        let time = start + second.min(59) as u32;
+        Ok(Stamp::new(time, nanoseconds(fraction)))
     }
+}
+
+/// The nanoseconds of `.250`.
+fn nanoseconds(fraction: &[u8]) -> u32 {
+    let digits = fraction.iter().skip(1).chain(&[b'0'; 9]).take(9);
+    digits.fold(0, |sum, digit| match digit.wrapping_sub(b'0') {
+        digit @ 0..=9 => sum * 10 + u32::from(digit),
+        _ => sum * 10,
+    })
 }
 
 /// Where a log was written.
@@ -238,19 +273,24 @@ impl Here {
     }
 }
 
-fn epoch(text: &[u8]) -> Result<u32, Skip> {
+fn epoch(text: &[u8]) -> Result<Stamp, Skip> {
     let text = std::str::from_utf8(text).map_err(|_| Skip::BadTime)?;
     epoch_number(text.parse().map_err(|_| Skip::BadTime)?)
 }
 
-fn by_pattern(pattern: &str, text: &[u8], cache: &DateCache) -> Result<u32, Skip> {
+fn by_pattern(pattern: &str, text: &[u8], cache: &DateCache) -> Result<Stamp, Skip> {
     let parsed = strtime::parse(pattern, text).map_err(|_| Skip::BadTime)?;
-    match parsed.to_timestamp() {
-        Ok(timestamp) => in_range(timestamp.as_second()),
-        Err(_) => cache
-            .here
-            .seconds(parsed.to_datetime().map_err(|_| Skip::BadTime)?),
-    }
+    let (time, nanoseconds) = match parsed.to_timestamp() {
+        Ok(timestamp) => (
+            in_range(timestamp.as_second())?,
+            timestamp.subsec_nanosecond(),
+        ),
+        Err(_) => {
+            let civil = parsed.to_datetime().map_err(|_| Skip::BadTime)?;
+            (cache.here.seconds(civil)?, civil.subsec_nanosecond())
+        }
+    };
+    Ok(Stamp::new(time, nanoseconds))
 }
 
 #[cfg(test)]
@@ -259,7 +299,9 @@ mod tests {
 
     fn check(style: &TimeStyle, text: &str, expected: Result<u32, Skip>) {
         assert_eq!(
-            style.read(text.as_bytes(), &mut DateCache::default()),
+            style
+                .read(text.as_bytes(), &mut DateCache::default())
+                .map(|stamp| stamp.time),
             expected,
             "{text}"
         );
@@ -314,9 +356,38 @@ mod tests {
     }
 
     #[test]
+    fn fractions_of_seconds() {
+        let tick = |style: &TimeStyle, text: &str| {
+            let stamp = style.read(text.as_bytes(), &mut DateCache::default());
+            stamp.unwrap().tick.bits()
+        };
+        for (style, text, expected) in [
+            (TimeStyle::Clf, "01/Jan/2030:00:00:00 +0100", 0),
+            (TimeStyle::Iso, "2030-01-01T01:00:00+01:00", 0),
+            (TimeStyle::Iso, "2030-01-01T01:00:00.001+01:00", 1),
+            (TimeStyle::Iso, "2030-01-01 00:00:00.5", 8),
+            (TimeStyle::Any, "1893456000", 0),
+            (TimeStyle::Any, "1893456000.999999", 15),
+            (TimeStyle::Any, "1893456000500", 8),
+            (TimeStyle::Short, "01/Jan/2030:00:00:00.067", 2),
+            (TimeStyle::Short, "01/Jan/2030:00:00:00.x", 0),
+            (
+                TimeStyle::Strftime("%d.%m.%Y %H:%M:%S%.f %z".into()),
+                "01.01.2030 00:00:00.25 +0000",
+                4,
+            ),
+        ] {
+            assert_eq!(tick(&style, text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn the_cached_minute_never_leaks_into_another_minute_day_or_zone() {
         let mut cache = DateCache::default();
-        let mut read = |text: &str| TimeStyle::Clf.read(text.as_bytes(), &mut cache).unwrap();
+        let mut read = |text: &str| {
+            let stamp = TimeStyle::Clf.read(text.as_bytes(), &mut cache).unwrap();
+            stamp.time
+        };
         let first = read("01/Jan/2030:00:00:00 +0000");
         assert_eq!(read("02/Jan/2030:00:00:00 +0000"), first + 86_400);
         assert_eq!(read("02/Jan/2030:00:00:00 -0100"), first + 86_400 + 3600);

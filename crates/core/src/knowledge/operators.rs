@@ -6,6 +6,7 @@ use prefix_trie::joint::JointPrefixSet;
 use serde::Deserialize;
 
 use super::Purpose;
+use super::Robot;
 use crate::networks::Documentation;
 use crate::networks::Largest;
 use crate::networks::network_of;
@@ -38,6 +39,8 @@ pub struct OwnRobot {
     pub agent: String,
     /// What it comes for.
     pub purpose: Purpose,
+    /// Names that its addresses have in reverse DNS, where they are not those of all the operator's robots.
+    pub reverse_dns: Option<Vec<String>>,
 }
 
 /// What an address says about a claim to be an operator's robot.
@@ -71,6 +74,7 @@ struct File {
 struct FileRobot {
     agent: String,
     purpose: String,
+    reverse_dns: Option<Vec<String>>,
 }
 
 /// The shortest text that may name a robot: a shorter one stands in agents by chance.
@@ -126,6 +130,7 @@ impl Operator {
             robots.push(OwnRobot {
                 agent: robot.agent,
                 purpose,
+                reverse_dns: robot.reverse_dns,
             });
         }
         Ok(Operator {
@@ -178,6 +183,11 @@ impl Operator {
 
     /// What a source says about its claim to be one of this operator's robots, at a time.
     pub fn claim(&self, source: Source, time: u32) -> Claim {
+        self.claim_within(source, time, LIST_DAYS)
+    }
+
+    /// The same, where a published list disproves claims this many days around its date.
+    pub(crate) fn claim_within(&self, source: Source, time: u32, days: i32) -> Claim {
         let Some(network) = network_of(source) else {
             return Claim::Open;
         };
@@ -189,12 +199,19 @@ impl Operator {
             let at = jiff::Timestamp::from_second(seconds)
                 .map(|at| at.to_zoned(jiff::tz::TimeZone::UTC).date());
             at.and_then(|at| at.since(day))
-                .is_ok_and(|span| span.get_days().abs() <= LIST_DAYS)
+                .is_ok_and(|span| span.get_days().abs() <= days)
         };
         match self.published {
             Some(day) if is_near(day) => Claim::Disproved,
             _ => Claim::Open,
         }
+    }
+
+    /// The domains in which the names of a robot's addresses lie.
+    pub(crate) fn domains(&self, robot: &Robot) -> &[String] {
+        let own = robot.own.and_then(|at| self.robots.get(usize::from(at)));
+        let own = own.and_then(|own| own.reverse_dns.as_deref());
+        own.unwrap_or(&self.reverse_dns)
     }
 
     /// How many networks of the operator are known.

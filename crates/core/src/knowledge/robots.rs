@@ -36,6 +36,8 @@ pub struct Robot {
     pub purpose: Purpose,
     /// Who runs it: a number in the list of operators.
     pub operator: Option<u16>,
+    /// Its number among the operator's robots.
+    pub own: Option<u16>,
 }
 
 /// Purposes in the order in which a robot with several tags is named by one.
@@ -113,6 +115,7 @@ impl Entry {
             name: display_name(&self.pattern),
             purpose,
             operator: None,
+            own: None,
         }
     }
 }
@@ -168,6 +171,7 @@ impl RobotList {
             name: "a program on no list".to_owned(),
             purpose,
             operator: None,
+            own: None,
         }));
         let names = AhoCorasick::new(&texts)
             .map_err(|error| format!("the robot list cannot be compiled: {error}"))?;
@@ -257,14 +261,16 @@ fn own_robots(operators: &[Operator]) -> (Vec<Robot>, Vec<String>) {
         name: name.to_owned(),
         purpose: Purpose::Monitor,
         operator: None,
+        own: None,
     });
     let robots = (0..)
         .zip(operators)
         .flat_map(|(number, operator)| {
-            operator.robots.iter().map(move |robot| Robot {
+            (0..).zip(&operator.robots).map(move |(own, robot)| Robot {
                 name: display_name(&robot.agent),
                 purpose: robot.purpose,
                 operator: Some(number),
+                own: Some(own),
             })
         })
         .chain(of_owners)

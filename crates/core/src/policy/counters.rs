@@ -90,6 +90,46 @@ impl Tally {
         }
     }
 
+    /// A robot that has proven who it is, from wherever it comes.
+    pub fn crawler(crawler: u64) -> Tally {
+        Tally {
+            what: Tally::CRAWLER,
+            value: crawler,
+        }
+    }
+
+    /// A target that a source has asked for, by a keyed hash of both.
+    pub fn target(hash: u64) -> Tally {
+        Tally {
+            what: Tally::TARGET,
+            value: hash,
+        }
+    }
+
+    /// Questions that a source has answered instead of solving a challenge.
+    pub fn questions(source: Source) -> Tally {
+        Tally {
+            what: 36 + source.kind as u8,
+            value: source.value,
+        }
+    }
+
+    /// Targets of a source that are remembered.
+    pub fn targets(source: Source) -> Tally {
+        Tally {
+            what: 32 + source.kind as u8,
+            value: source.value,
+        }
+    }
+
+    /// Questions that were answered in a network.
+    pub fn network_questions(network: Network) -> Tally {
+        Tally {
+            what: 192 + network.length,
+            value: network.first.value,
+        }
+    }
+
     /// A signed-in person.
     pub fn user(user: u64) -> Tally {
         Tally {
@@ -134,6 +174,8 @@ impl Tally {
 
     const CLEARANCE: u8 = 10;
     const AWAY: u8 = 11;
+    const CRAWLER: u8 = 28;
+    const TARGET: u8 = 29;
 
     fn is_budget(self) -> bool {
         matches!(self.what, Tally::CLEARANCE | Tally::AWAY)
@@ -230,6 +272,8 @@ pub struct Counters {
     forgotten: AtomicU64,
     /// How fast clearances are used. Not saved: a burst is all that a restart gives.
     pub(super) rates: Rates,
+    /// When sources and networks may answer a question again. Not saved either: the number of their answers is.
+    pub(super) turns: Rates,
 }
 
 /// Rows behind one lock. The lock fills a line of the cache, so that threads in two shards do not take it from each other.
@@ -284,6 +328,7 @@ impl Counters {
             hasher: FixedState::with_seed(seed),
             forgotten: AtomicU64::new(0),
             rates: Rates::new(),
+            turns: Rates::new(),
         }
     }
 
@@ -345,8 +390,13 @@ impl Counters {
         })
     }
 
+    /// A hash that nobody outside can foresee, and that a restart keeps.
+    pub fn hash(&self, value: impl std::hash::Hash) -> u64 {
+        self.hasher.hash_one(value)
+    }
+
     fn key(&self, tally: Tally) -> Key {
-        Key::of(self.hasher.hash_one(tally), self.rows)
+        Key::of(self.hash(tally), self.rows)
     }
 
     /// Tallies that were forgotten within their day because there was no room.

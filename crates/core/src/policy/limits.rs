@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use super::rates::Pace;
+
 /// Clearances of a source in a day that have the full budget: a household, or a browser that reads all day.
 const FULL_CLEARANCES: u32 = 8;
 
@@ -31,6 +33,10 @@ pub struct Limits {
     pub clearance_rate: f64,
     /// Pages that it allows at once.
     pub clearance_burst: u32,
+    /// Pages for which a clearance is good that was earned by answering a question; no question is asked where this is 0.
+    pub question_pages: u32,
+    /// Seconds after which the answer to a question counts; also the least time between two answers of a source.
+    pub question_seconds: u32,
     /// Days for which a source that was judged a crawler is denied.
     pub deny_days: u32,
     /// Days for which a crowd of people behind one address, or a proven robot, is allowed.
@@ -53,6 +59,8 @@ impl Default for Limits {
             clearance_hours: 24,
             clearance_rate: 2.0,
             clearance_burst: 40,
+            question_pages: 20,
+            question_seconds: 20,
             deny_days: 7,
             allow_days: 30,
             allow_pages_max: 20_000,
@@ -82,6 +90,9 @@ impl Limits {
                 "a clearance must be good for a page and an hour at least, or nobody who solves a challenge gets in"
                     .to_owned(),
             );
+        }
+        if !(1..=60).contains(&self.question_seconds) {
+            return Err("question_seconds must lie between 1 and 60".to_owned());
         }
         if !(0.5..=1.0).contains(&self.suspect_from) {
             return Err("suspect_from must lie between 0.5 and 1".to_owned());
@@ -117,10 +128,33 @@ impl Limits {
     /// The first ones have the full budget. From then on they share it, down to what an unknown source may have: an address with thousands
     /// of people behind it turns nobody away, and one that hoards clearances gains little by each.
     pub fn clearance_budget(&self, given: u32) -> u32 {
-        let shared = u64::from(self.clearance_pages) * u64::from(FULL_CLEARANCES);
+        self.share(self.clearance_pages, given)
+    }
+
+    /// The same for a clearance that was earned behind a denial: what an unknown source may have.
+    pub fn lifted_budget(&self) -> u32 {
+        self.k1.min(self.clearance_pages).max(1)
+    }
+
+    /// The same for a clearance that was earned by answering a question.
+    pub fn question_budget(&self, given: u32) -> u32 {
+        self.share(self.question_pages.min(self.clearance_pages), given)
+    }
+
+    fn share(&self, full: u32, given: u32) -> u32 {
+        let shared = u64::from(full) * u64::from(FULL_CLEARANCES);
         let share = shared / u64::from(given.saturating_add(1).max(FULL_CLEARANCES));
-        let least = self.k1.min(self.clearance_pages).max(1);
+        let least = self.k1.min(full).max(1);
         (share as u32).max(least)
+    }
+
+    /// How fast a clearance can be used.
+    pub(super) fn pace(&self) -> Pace {
+        let each_ms = ((1000.0 / self.clearance_rate) as u64).max(1);
+        Pace {
+            each_ms,
+            room_ms: each_ms.saturating_mul(u64::from(self.clearance_burst)),
+        }
     }
 
     /// The documented defaults, as a part of the settings file.
@@ -152,6 +186,11 @@ impl Limits {
              # Pages a second of a cleared client, and pages that it may request at once. Faster clients get 429 with Retry-After.\n\
              clearance_rate = {:?}\n\
              clearance_burst = {}\n\
+             # Visitors without JavaScript answer a question instead of solving a challenge: pages for which this is good (0: no question is\n\
+             # asked), and seconds after which an answer counts. Each doubling of the answers of a source in 24 hours doubles the time until\n\
+             # its next one, up to four minutes.\n\
+             question_pages = {}\n\
+             question_seconds = {}\n\
              # Days for which 'analyze --kb' and the gate deny crawlers, and allow crowds of people behind one address and proven robots.\n\
              deny_days = {}\n\
              allow_days = {}\n\
@@ -169,6 +208,8 @@ impl Limits {
             limits.clearance_hours,
             limits.clearance_rate,
             limits.clearance_burst,
+            limits.question_pages,
+            limits.question_seconds,
             limits.deny_days,
             limits.allow_days,
             limits.allow_pages_max

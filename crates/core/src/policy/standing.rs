@@ -46,6 +46,8 @@ pub struct Ruling {
     pub action: Action,
     /// The owner said so.
     pub is_owners: bool,
+    /// The program found it out: a person who is denied with others can lift it by a harder challenge.
+    pub is_learned: bool,
     /// Pages in a day up to which an allowed source passes; 0 for no limit.
     pub cap: u32,
     /// When it was said.
@@ -59,6 +61,20 @@ pub struct Ruling {
 impl Ruling {
     fn holds(&self, time: u32) -> bool {
         time < self.until || self.until == u32::MAX
+    }
+
+    /// True for a denial that a harder challenge lifts.
+    pub fn can_be_lifted(&self) -> bool {
+        self.action == Action::Deny && self.is_learned && !self.is_owners
+    }
+
+    /// What counts more: what the owner allows or denies, what the owner has taken back, the rest.
+    fn rank(&self) -> u8 {
+        match (self.is_owners, self.action) {
+            (true, Action::Allow | Action::Deny) => 2,
+            (true, Action::Watch) => 1,
+            (false, _) => 0,
+        }
     }
 
     /// What counts more: the owner's word, then what is nearer to the source.
@@ -140,7 +156,7 @@ impl Standing {
             .flatten()
             .filter(|ruling| ruling.holds(time))
         {
-            if best.is_none_or(|best| ruling.is_owners && !best.is_owners) {
+            if best.is_none_or(|best| ruling.rank() > best.rank()) {
                 best = Some(ruling);
             }
         }

@@ -21,6 +21,7 @@ fn clearance(id: u64) -> Clearance {
         id,
         pages: 500,
         place: Place::Home,
+        lifts_denial: false,
     }
 }
 
@@ -28,6 +29,7 @@ fn ruling(action: Action) -> Ruling {
     Ruling {
         action,
         is_owners: false,
+        is_learned: true,
         cap: 0,
         since: 0,
         until: u32::MAX,
@@ -103,24 +105,62 @@ fn the_order_of_reasons_is_the_documented_one() {
     check(all, &owners, (Decision::Pass, Reason::OwnersEntry));
     check(all, &denied, (Decision::Pass, Reason::SignedIn));
     let all = Asked { user: None, ..all };
-    check(all, &denied, (Decision::Challenge, Reason::Disproved));
+    check(all, &denied, (Decision::Block, Reason::Entry));
     let proven = Asked {
-        proof: Proof::Proven(Decision::Pass),
+        proof: Proof::Proven {
+            crawler: 1,
+            pages: 1,
+        },
         ..all
     };
     check(proven, &denied, (Decision::Pass, Reason::Proven));
+    // Who solves a challenge is a person, whatever the browser calls itself.
+    let nothing = Standing::default();
+    check(all, &nothing, (Decision::Pass, Reason::Cleared));
+    let disproved = Asked {
+        clearance: None,
+        ..all
+    };
+    check(
+        disproved,
+        &nothing,
+        (Decision::Challenge, Reason::Disproved),
+    );
+    check(
+        disproved,
+        &known(Action::Allow),
+        (Decision::Challenge, Reason::Disproved),
+    );
     let all = Asked {
         proof: Proof::None,
         ..all
     };
     check(all, &denied, (Decision::Block, Reason::Entry));
-    let nothing = Standing::default();
     check(all, &nothing, (Decision::Pass, Reason::Cleared));
     let all = Asked {
         clearance: None,
         ..all
     };
     check(all, &nothing, (Decision::Challenge, Reason::Suspicious));
+}
+
+#[test]
+fn what_the_owner_wants_for_a_name_holds_without_proof() {
+    let check = |treatment, expected: (Decision, Reason)| {
+        let asked = Asked {
+            proof: Proof::Declared(treatment),
+            is_suspicious: true,
+            ..Asked::page(source(1), START)
+        };
+        let decided = policy().decide(&asked, &Standing::default());
+        assert_eq!((decided.decision, decided.reason), expected);
+    };
+    check(Treatment::Refuse, (Decision::Block, Reason::Declared));
+    check(
+        Treatment::Challenge,
+        (Decision::Challenge, Reason::Declared),
+    );
+    check(Treatment::Limit, (Decision::Pass, Reason::Tool));
 }
 
 #[test]
@@ -504,4 +544,102 @@ fn clearances_of_one_source_share_a_budget_from_the_ninth_on() {
     let solutions = |number| policy.solutions(source(number), START);
     assert_eq!((solutions(1).of_source, solutions(1).of_network), (100, 25));
     assert_eq!((solutions(2).of_source, solutions(2).of_network), (0, 25));
+}
+
+#[test]
+fn a_harder_challenge_lifts_learned_denials_and_never_the_owners() {
+    let policy = policy();
+    let lifting = Clearance {
+        lifts_denial: true,
+        pages: 20,
+        ..clearance(7)
+    };
+    let with = |clearance: Clearance| Asked {
+        clearance: Some(clearance),
+        ..Asked::page(source(1), START)
+    };
+    let check = |asked: Asked, standing: &Standing, expected: (Decision, Reason)| {
+        let decided = policy.decide(&asked, standing);
+        assert_eq!((decided.decision, decided.reason), expected);
+    };
+    let denied = known(Action::Deny);
+    let block = (Decision::Block, Reason::Entry);
+    check(with(clearance(6)), &denied, block);
+    let away = Clearance {
+        place: Place::Away { moves: 0 },
+        ..lifting
+    };
+    check(with(away), &denied, block);
+    for _ in 0..20 {
+        check(with(lifting), &denied, (Decision::Pass, Reason::Cleared));
+    }
+    check(with(lifting), &denied, block);
+    let mut others = Standing::default();
+    let list = Ruling {
+        is_learned: false,
+        ..ruling(Action::Deny)
+    };
+    others.add_source(source(1), list);
+    let fresh = Clearance { id: 8, ..lifting };
+    check(with(fresh), &others, block);
+    let owners = Ruling {
+        is_owners: true,
+        ..list
+    };
+    others.add_source(source(1), owners);
+    check(with(fresh), &others, (Decision::Block, Reason::OwnersEntry));
+}
+
+#[test]
+fn what_the_owner_took_back_does_not_outweigh_a_later_word() {
+    let owners = |action: Action| Ruling {
+        is_owners: true,
+        is_learned: false,
+        ..ruling(action)
+    };
+    let network = "192.0.2.0/24".parse().unwrap();
+    let address = Source::from_address(b"192.0.2.7").unwrap();
+    let decide = |of_source: Ruling, of_network: Ruling| {
+        let mut standing = Standing::default();
+        standing.add_source(address, of_source);
+        standing.add_network(network, of_network);
+        policy()
+            .decide(&Asked::page(address, START), &standing)
+            .decision
+    };
+    let spared = owners(Action::Watch);
+    assert_eq!(decide(spared, owners(Action::Deny)), Decision::Block);
+    assert_eq!(decide(spared, ruling(Action::Deny)), Decision::Pass);
+    let allowed = owners(Action::Allow);
+    assert_eq!(decide(allowed, owners(Action::Deny)), Decision::Pass);
+}
+
+#[test]
+fn the_name_of_a_program_buys_nothing() {
+    let tool = |number: u32, content: Content| Asked {
+        proof: Proof::Declared(Treatment::Limit),
+        target: 7,
+        content,
+        ..Asked::page(source(number), START)
+    };
+    // Those who are watched together have the pages of one, under any name.
+    let mut standing = Standing::default();
+    (1..=40).for_each(|number| standing.add_source(source(number), ruling(Action::Watch)));
+    let together = policy();
+    let passed = (1..=40).filter(|number| {
+        let asked = tool(*number, Content::Page);
+        together.decide(&asked, &standing).decision == Decision::Pass
+    });
+    assert_eq!(passed.count(), 20);
+    // Forms that are answered with pages are pages.
+    let (alone, nothing) = (policy(), Standing::default());
+    let passed = (0..100).filter(|_| {
+        let decided = alone.decide(&tool(1, Content::Part), &nothing);
+        let is_passed = decided.decision == Decision::Pass;
+        if is_passed {
+            alone.count_page(source(1), None, START);
+        }
+        is_passed
+    });
+    assert!(passed.count() <= 22);
 }

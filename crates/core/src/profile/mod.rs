@@ -6,6 +6,7 @@ mod bins;
 mod distinct;
 mod numbers;
 mod oddities;
+mod pace;
 mod record;
 mod recorder;
 mod resource;
@@ -24,6 +25,7 @@ pub use distinct::Distinct;
 pub use oddities::MADE_UP_CELLS;
 pub use oddities::Oddities;
 pub use oddities::REFERRER_CELLS;
+pub use pace::Pace;
 pub use record::Record;
 pub use recorder::DEFAULT_LISTINGS;
 pub use recorder::Gathered;
@@ -54,6 +56,7 @@ pub(crate) use record::flag;
 pub(crate) use record::folder;
 pub(crate) use record::is_start;
 use smallvec::SmallVec;
+use trail::Opener;
 use trail::Trail;
 
 /// Everything we keep of one source in one window.
@@ -229,6 +232,7 @@ impl Profile {
         if self.requests == 0 {
             (self.first_seen, self.last_seen) = (record.time, record.time);
         }
+        let is_same_second = self.last_seen == record.time;
         self.requests += 1;
         self.bytes = self.bytes.saturating_add(record.bytes());
         self.first_seen = self.first_seen.min(record.time);
@@ -257,6 +261,9 @@ impl Profile {
             }
         }
         if record.has(flag::PAGE) {
+            if is_same_second {
+                self.put_in_order(record, stream);
+            }
             self.observe_page(record, stream);
             viewing = Viewing {
                 folder: folder(record.page),
@@ -409,6 +416,14 @@ impl Profile {
         }
     }
 
+    /// Counts links followed from this page that were logged before it in the same second: the order of lines within a second means
+    /// nothing.
+    fn put_in_order(&mut self, record: &Record, stream: u16) {
+        let last = self.trails.iter().find(|trail| trail.stream == stream);
+        let awaiting = last.filter(|last| last.agent == record.agent as u16);
+        self.chain += awaiting.map_or(0, |last| last.awaits(record));
+    }
+
     /// Notes a part of the last page, or a link followed from it, that came under another agent.
     fn compare_agents(&mut self, record: &Record, stream: u16) {
         let last = self.trails.iter().find(|trail| trail.stream == stream);
@@ -532,8 +547,7 @@ impl Profile {
             agent: record.agent as u16,
             stream,
             group: record.group,
-            opener: 0,
-            opened: 0,
+            opener: Opener::of(record),
             bits: Trail::bits_of(record.answer.signs().language()),
             moved: record.moved(),
         };
@@ -545,18 +559,12 @@ impl Profile {
             true => Trail::LATER,
             false => 0,
         };
-        let (opener, opened) = match record.from {
-            _ if !record.has(flag::REFERRER_LINK) => (0, 0),
-            from if from == last.page as u16 => (from, 1),
-            from if from == last.opener => (from, last.opened.saturating_add(1)),
-            _ => (0, 0),
-        };
+        let opener = last.opener_of(next.opener);
         let last = std::mem::replace(
             last,
             Trail {
                 bits: bits | next.bits,
                 opener,
-                opened,
                 ..next
             },
         );

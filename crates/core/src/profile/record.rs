@@ -3,6 +3,7 @@
 use super::signs::Signs;
 use crate::request::Source;
 use crate::request::SourceKind;
+use crate::request::Tick;
 
 /// One request, 56 bytes, without any text.
 #[derive(Debug, Clone, Copy, Default)]
@@ -100,7 +101,7 @@ pub(crate) mod flag {
 }
 
 /// What the site answered, in eight bytes: how many bytes it sent, how it went, and what kind of file it was. There is room left for
-/// what the request's header fields say.
+/// what the request's header fields say, and for the part of the second in which it came.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Answer(u64);
 
@@ -175,6 +176,7 @@ impl Answer {
     const FILE_AT: u32 = Answer::STATUS_AT + 3;
     const HEAD: u64 = 1 << (Answer::FILE_AT + 3);
     const SIGNS_AT: u32 = Answer::FILE_AT + 4;
+    const TICK_AT: u32 = Answer::SIGNS_AT + Signs::BITS;
 
     /// More than a terabyte counts as that much.
     pub(super) fn new(bytes: u64, status: Status, file: File) -> Answer {
@@ -191,6 +193,11 @@ impl Answer {
     pub(super) fn with_signs(self, signs: Signs) -> Answer {
         let bits = u64::from(signs.bits()) << Answer::SIGNS_AT;
         Answer(self.0 | bits)
+    }
+
+    /// The answer to a request that came in this part of its second.
+    pub(super) fn at(self, tick: Tick) -> Answer {
+        Answer(self.0 | u64::from(tick.bits()) << Answer::TICK_AT)
     }
 
     pub(crate) fn bytes(self) -> u64 {
@@ -212,7 +219,13 @@ impl Answer {
     /// What the request's header fields say.
     #[inline]
     pub(crate) fn signs(self) -> Signs {
-        Signs::from_bits((self.0 >> Answer::SIGNS_AT) as u16)
+        let bits = (self.0 >> Answer::SIGNS_AT) & ((1 << Signs::BITS) - 1);
+        Signs::from_bits(bits as u16)
+    }
+
+    #[inline]
+    pub(crate) fn tick(self) -> Tick {
+        Tick::from_bits((self.0 >> Answer::TICK_AT) as u8)
     }
 
     pub(crate) fn status(self) -> Status {
@@ -256,6 +269,11 @@ impl Record {
             kind: SourceKind::from_bits((self.flags & 3) as u8),
             value: self.source,
         }
+    }
+
+    /// The part of the second in which it came.
+    pub(crate) fn tick(&self) -> Tick {
+        self.answer.tick()
     }
 
     /// Bytes sent.

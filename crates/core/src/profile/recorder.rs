@@ -465,7 +465,7 @@ impl Recorder {
 /// What the site answered, as sessions ask.
 fn answer(request: &Request<'_>, resource: Resource, target: &Target<'_>) -> Answer {
     let file = resource.file(target);
-    let answer = Answer::new(request.bytes, Status::of(request.status), file);
+    let answer = Answer::new(request.bytes, Status::of(request.status), file).at(request.tick);
     match request.method {
         b"HEAD" => answer.to_head(),
         _ => answer,

@@ -3,11 +3,13 @@
 //! All values of the real-time decision tree (RTD) and those beyond it are sums that one request changes by little work, so that a gate
 //! can ask at every page.
 
+use super::pace::Pace;
 use super::record::File;
 use super::record::Record;
 use super::record::Status;
 use super::record::flag;
 use super::record::is_start;
+use crate::request::Tick;
 
 /// A visit that goes on, or the sum of several.
 #[derive(Debug, Clone, Copy, Default)]
@@ -76,6 +78,8 @@ pub struct Session {
     clicks: [u8; 4],
     clicks_max: u8,
     bits: u8,
+    /// How evenly pages follow each other.
+    pub pace: Pace,
 }
 
 /// What the log shows of everybody, to read one session by.
@@ -242,10 +246,15 @@ impl Session {
                 true => add(&mut self.siblings, true),
                 false => self.step(time - self.last_page),
             }
+            if record.tick().is_known() || self.pace.has_tick() {
+                self.keep_pace(record, time, is_sibling.then_some(from));
+            }
             add(&mut self.chain, from == self.page);
             let is_known = from != 0 && self.pages_seen & place(from) != 0;
             add(&mut self.known, is_known);
             add(&mut self.origin, is_start(u32::from(from)));
+        } else if record.tick().is_known() {
+            self.pace.skip(record.tick());
         }
         self.opener = from;
         add(&mut self.pages, true);
@@ -260,6 +269,17 @@ impl Session {
         self.clicks_max = self.clicks_max.max(clicks);
         (self.last_page, self.page) = (time, record.page as u16);
         self.bits &= !bit::LATE;
+    }
+
+    /// Compares the time from the last page to this one with the one before.
+    #[cold]
+    fn keep_pace(&mut self, record: &Record, time: u32, sibling_of: Option<u16>) {
+        let is_again = self.pages_seen & place(record.page as u16) != 0;
+        // Scripts of a page that was left open call with a new query each time.
+        match sibling_of.is_some() || is_again || record.has(flag::QUERY) {
+            true => self.pace.skip(record.tick()),
+            false => self.pace.step(time - self.last_page, record.tick()),
+        }
     }
 
     /// Notes the time between two pages.
@@ -289,7 +309,12 @@ impl Session {
         add(&mut self.styles, true);
         let seen = see(&mut self.styles_seen, record.part() as u16);
         add(&mut self.styles_again, seen);
-        let lag = time - self.last_page;
+        let seconds = time - self.last_page;
+        // To the nearest second, where the log is more exact.
+        let lag = match self.pace.ticks(seconds, record.tick()) {
+            Some(ticks) => (ticks + Tick::PER_SECOND / 2) / Tick::PER_SECOND,
+            None => seconds,
+        };
         if self.pages == 0 || lag > LAG_MAX {
             return;
         }

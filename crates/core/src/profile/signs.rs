@@ -96,6 +96,9 @@ impl Signs {
         Signs(fetch as u16 | hints << HINTS_AT | order << ORDER_AT | language << LANGUAGE_AT)
     }
 
+    /// How many bits hold them.
+    pub(super) const BITS: u32 = 13;
+
     pub(super) fn bits(self) -> u16 {
         self.0
     }

@@ -1,6 +1,7 @@
 //! The last page of a source, to which the next request is compared.
 
 use super::Record;
+use super::flag;
 
 /// The last page of the source in one stream of the log.
 #[derive(Debug, Clone, Copy)]
@@ -10,14 +11,52 @@ pub(super) struct Trail {
     pub(super) agent: u16,
     pub(super) stream: u16,
     pub(super) group: u16,
-    /// The page that led to it, where that was fetched, too: lower half of its hash.
-    pub(super) opener: u16,
-    /// Pages opened from there so far.
-    pub(super) opened: u8,
+    pub(super) opener: Opener,
     /// [`Trail::LATER`] and the like, and above them the language.
     pub(super) bits: u8,
     /// The last page or form that was answered with a redirect, if nothing came after it: lower half of its hash.
     pub(super) moved: u16,
+}
+
+/// The page that led to another.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Opener {
+    /// Lower half of its hash; 0 for none. Bytes, so that a trail stays small.
+    page: [u8; 2],
+    /// Pages opened from there so far, one after the other, and [`Opener::AWAITED`].
+    opened: u8,
+}
+
+impl Opener {
+    /// It has not been fetched before.
+    const AWAITED: u8 = 0x80;
+
+    fn new(page: u16, opened: u8) -> Opener {
+        Opener {
+            page: page.to_le_bytes(),
+            opened,
+        }
+    }
+
+    fn page(self) -> u16 {
+        u16::from_le_bytes(self.page)
+    }
+
+    /// The opener that a page request names, which is not the page before.
+    pub(super) fn of(record: &Record) -> Opener {
+        match record.has(flag::REFERRER_LINK) {
+            true => Opener::new(record.from, Opener::AWAITED | 1),
+            false => Opener::default(),
+        }
+    }
+
+    fn with_another(self) -> Opener {
+        let opened = (self.opened & !Opener::AWAITED) + 1;
+        Opener {
+            opened: self.opened & Opener::AWAITED | opened.min(OPENED_MAX),
+            ..self
+        }
+    }
 }
 
 /// Pages opened from one that count as followed links. Whoever names the same page for hundreds has not been there each time.
@@ -49,9 +88,28 @@ impl Trail {
 
     /// True where the record names this page, or the one from which this was opened.
     pub(super) fn leads_to(&self, record: &Record) -> bool {
-        let from = record.from;
-        from == self.page as u16
-            || from != 0 && from == self.opener && self.opened < OPENED_MAX && record.is_page()
+        let (from, opener) = (record.from, self.opener);
+        let is_opener = from != 0 && from == opener.page() && opener.opened < OPENED_MAX;
+        from == self.page as u16 || is_opener && record.is_page()
+    }
+
+    /// The opener of the page that follows this one and names an opener.
+    pub(super) fn opener_of(&self, named: Opener) -> Opener {
+        match named.page() {
+            0 => named,
+            page if page == self.page as u16 => Opener::new(page, 1),
+            page if page == self.opener.page() => self.opener.with_another(),
+            _ => named,
+        }
+    }
+
+    /// Pages that name this one as their opener, and came before it.
+    pub(super) fn awaits(&self, record: &Record) -> u32 {
+        let opened = self.opener.opened;
+        match self.opener.page() == record.page as u16 && opened & Opener::AWAITED != 0 {
+            true => u32::from(opened & !Opener::AWAITED),
+            false => 0,
+        }
     }
 }
 
@@ -68,4 +126,45 @@ pub struct Viewing {
     pub with_parts: bool,
     /// Its first picture came.
     pub with_images: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Profile;
+    use super::*;
+
+    /// Links followed by a visitor: the second of each page request, its page, and the page that it names.
+    fn chain(requests: &[(u32, u32, u16)]) -> u32 {
+        let mut profile = Profile::default();
+        for (time, page, from) in requests {
+            let mut record = Record::page_for_tests(1, *time);
+            (record.page, record.from) = (*page, *from);
+            if *from != 0 {
+                record.flags |= flag::REFERRER_LINK;
+            }
+            profile.observe(&record, 0, 0, 240);
+        }
+        profile.chain
+    }
+
+    #[test]
+    fn lines_of_one_second_may_come_in_any_order() {
+        let in_order = [(7, 10, 0), (7, 11, 10), (7, 12, 10), (9, 13, 12)];
+        assert_eq!(chain(&in_order), 3);
+        let [page, one, two, next] = in_order;
+        assert_eq!(
+            chain(&[one, two, page, next]),
+            2,
+            "the last page is another"
+        );
+        assert_eq!(chain(&[one, page, two, next]), 3);
+    }
+
+    #[test]
+    fn whoever_names_a_page_before_going_there_follows_no_link() {
+        assert_eq!(chain(&[(7, 11, 10), (8, 10, 0), (9, 12, 0)]), 0);
+        let many: Vec<_> = (11..100).map(|page| (7, page, 10)).collect();
+        let with_opener = [many, vec![(7, 10, 0)]].concat();
+        assert_eq!(chain(&with_opener), u32::from(OPENED_MAX));
+    }
 }

@@ -121,6 +121,8 @@ impl Gate {
             id: cleared.id,
             pages: cleared.pages,
             place: Place::Home,
+            // Nobody takes a harder challenge here: that is what a denial costs people.
+            lifts_denial: false,
         })
     }
 

@@ -146,7 +146,7 @@ fn is_programs(item: &Evidence) -> bool {
 
 /// True for visits that leave little doubt. Robots that drive a browser load all parts and follow links.
 fn is_robots_visits(item: &Evidence) -> bool {
-    item.detector == "visit_manner" && item.weight >= ACT_MIN
+    ["even_pace", "visit_manner"].contains(&item.detector) && item.weight >= ACT_MIN
 }
 
 /// True for times that leave no doubt to any classifier.

@@ -180,9 +180,15 @@ fn recount_line(line: &[u8], gate: &Gate) -> bool {
             id,
             pages: u32::MAX,
             place: Place::Home,
+            lifts_denial: false,
         });
         let (live, time) = (gate.live.load(), (time_ms / 1000) as u32);
-        match content(line.method, &line.target) {
+        let asked = match (content(line.method, &line.target), line.reason) {
+            // Of programs nobody knows any more which of it were pages.
+            (Content::Page, "tool") => Content::Document,
+            (asked, _) => asked,
+        };
+        match asked {
             Content::Page => live.policy.count_page(source, clearance.as_ref(), time),
             Content::Document => live.policy.count_document(source, clearance.as_ref(), time),
             Content::Part => {}

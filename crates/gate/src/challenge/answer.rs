@@ -79,6 +79,28 @@ pub(super) fn field<'a>(body: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     values.next().is_none().then_some(value)
 }
 
+/// The only field of this name in a form, as a visitor typed it; nothing where that is no text, or long.
+pub(super) fn text(body: &[u8], name: &[u8]) -> Option<String> {
+    const BYTES_MAX: usize = 256;
+    let sent = field(body, name).filter(|sent| sent.len() <= BYTES_MAX)?;
+    let mut bytes = Vec::with_capacity(sent.len());
+    let mut rest = sent;
+    while let Some((&first, after)) = rest.split_first() {
+        rest = after;
+        match (first, after) {
+            (b'+', _) => bytes.push(b' '),
+            (b'%', [high, low, after @ ..]) => {
+                let digit = |byte: u8| char::from(byte).to_digit(16);
+                bytes.push((16 * digit(*high)? + digit(*low)?) as u8);
+                rest = after;
+            }
+            (b'%', _) => return None,
+            (byte, _) => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
 fn numbers(text: &[u8]) -> Option<[u32; PARTS]> {
     let mut found = [0; PARTS];
     let mut words = text.split(|&byte| byte == b'.');
@@ -121,11 +143,35 @@ mod tests {
         }
     }
 
+    #[test]
+    fn typed_text_is_decoded() {
+        let check = |sent: &str, expected: Option<&str>| {
+            let body = format!("token=x&answer={sent}");
+            assert_eq!(
+                super::text(body.as_bytes(), b"answer").as_deref(),
+                expected,
+                "{sent}"
+            );
+        };
+        check("19", Some("19"));
+        check("%EF%BC%91+2", Some("１ 2"));
+        check("", Some(""));
+        check("a%26b", Some("a&b"));
+        check("%", None);
+        check("%4", None);
+        check("%zz", None);
+        check("%FF", None);
+        check("1&answer=2", None);
+        check(&"1".repeat(257), None);
+    }
+
     proptest! {
         #[test]
-        fn any_bytes_are_read(body in prop::collection::vec(any::<u8>(), 0..300), text in "(token=|work=|[0-9.&=]){0,40}") {
+        fn any_bytes_are_read(body in prop::collection::vec(any::<u8>(), 0..300), text in "(token=|work=|[0-9.&=%+]){0,40}") {
             Answer::parse(&body);
             Answer::parse(text.as_bytes());
+            super::text(&body, b"");
+            super::text(text.as_bytes(), b"token");
         }
     }
 }

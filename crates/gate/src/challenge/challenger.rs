@@ -16,6 +16,7 @@ use sha2::Sha256;
 use super::answer;
 use super::answer::Answer;
 use super::answer::Refusal;
+use super::clearance;
 use super::clearance::Clearance;
 use super::cookies;
 use super::defence::Defence;
@@ -23,6 +24,9 @@ use super::defence::Guards;
 use super::keys::Keys;
 use super::keys::MAC_BYTES;
 use super::keys::Purpose;
+use super::language::Language;
+use super::question;
+use super::question::Question;
 use super::random::Random;
 use super::return_to::return_to;
 use super::spent::Spent;
@@ -84,6 +88,8 @@ pub struct Puzzle {
     pub seed: String,
     /// Difficulty: 2 to this power is the number of hashes to expect.
     pub bits: u8,
+    /// What a browser that cannot do the work is asked instead.
+    pub question: Question,
     /// A `Set-Cookie` value to send along, where the browser has no cookie of ours yet.
     pub set_cookie: Option<String>,
 }
@@ -95,6 +101,8 @@ pub struct Terms {
     pub bits: u8,
     /// The clearance that it confirms in another network; a new one is earned where there is none.
     pub confirms: Option<u64>,
+    /// Pages for which the new clearance is good in spite of a learned denial; 0 where none is lifted.
+    pub lifted_pages: u32,
 }
 
 /// What an answer earned.
@@ -104,6 +112,32 @@ pub enum Earned {
     New,
     /// A clearance of before is at home in one more network.
     Confirmed,
+}
+
+/// Why an answer to a question does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The question can no longer be answered, or not by this visitor: a new one is due.
+    Refused(Refusal),
+    /// It is no number, or the wrong one. The same question can be answered again.
+    Wrong(Question),
+    /// It is right, and counts in so many seconds.
+    TooSoon(Question, u32),
+}
+
+impl From<Refusal> for Unanswered {
+    fn from(refusal: Refusal) -> Unanswered {
+        Unanswered::Refused(refusal)
+    }
+}
+
+/// When an answer to a question counts, besides being right.
+#[derive(Debug)]
+pub struct Turn<F> {
+    /// Seconds for which the question must have been open.
+    pub wait_seconds: u32,
+    /// Takes the source's turn, or gives the seconds until it comes.
+    pub take: F,
 }
 
 /// An answer that was accepted.
@@ -180,6 +214,11 @@ impl Challenger {
         };
         let token = Token {
             bits: terms.bits.min(work::BITS_MAX),
+            lifted_pages: terms.lifted_pages,
+            home: match terms.lifted_pages {
+                0 => 0,
+                _ => clearance::home(visitor.source),
+            },
             start: self.start,
             id: self.random.draw(),
             minted_ms: now.steady_ms,
@@ -193,6 +232,7 @@ impl Challenger {
             token: token.seal(&keys, keys.signing(now.unix)),
             seed: format!("{:032x}", token.id),
             bits: token.bits,
+            question: Question::of(token.id),
             set_cookie,
         };
         #[cfg(any(test, debug_assertions))]
@@ -215,7 +255,59 @@ impl Challenger {
     ) -> Result<Solved, Refusal> {
         let answer = Answer::parse(body).ok_or(Refusal::Malformed)?;
         let keys = self.keys();
-        let token = Token::open(answer.token, &keys, self.guards)?;
+        let token = self.open(&keys, answer.token, visitor, cookies.clone(), now)?;
+        let is_done = work::is_done(token.id, token.bits, &answer.found);
+        if !is_done && self.guards.has(Defence::Difficulty) {
+            return Err(Refusal::TooEasy);
+        }
+        self.accept(&keys, token, visitor, cookies, pages, now)
+    }
+
+    /// Judges the answer to a challenge's question. Its challenge is spent only by an answer that counts: a person may be wrong, or early.
+    pub fn answer_question<'a, F: FnOnce() -> Result<(), u32>>(
+        &self,
+        visitor: &Visitor<'_>,
+        (body, language): (&[u8], Language),
+        cookies: impl IntoIterator<Item = &'a [u8]> + Clone,
+        pages: u32,
+        now: Moment,
+        turn: Turn<F>,
+    ) -> Result<Solved, Unanswered> {
+        let text = answer::field(body, b"token").ok_or(Refusal::Malformed)?;
+        let typed = answer::text(body, b"answer").ok_or(Refusal::Malformed)?;
+        let keys = self.keys();
+        let token = self.open(&keys, text, visitor, cookies.clone(), now)?;
+        // A question is no harder challenge.
+        if token.lifted_pages > 0 {
+            return Err(Refusal::TooEasy.into());
+        }
+        let question = Question::of(token.id);
+        if question::number(&typed, language) != Some(question.answer())
+            && self.guards.has(Defence::Difficulty)
+        {
+            return Err(Unanswered::Wrong(question));
+        }
+        let left_ms = token
+            .due_ms(turn.wait_seconds)
+            .saturating_sub(now.steady_ms);
+        if left_ms > 0 && self.guards.has(Defence::Wait) {
+            let seconds = u32::try_from(left_ms.div_ceil(1000)).unwrap_or(u32::MAX);
+            return Err(Unanswered::TooSoon(question, seconds));
+        }
+        (turn.take)().map_err(|seconds| Unanswered::TooSoon(question, seconds))?;
+        Ok(self.accept(&keys, token, visitor, cookies, pages, now)?)
+    }
+
+    /// The challenge that an answer is for, if this visitor may answer it now.
+    fn open<'a>(
+        &self,
+        keys: &Keys,
+        text: &[u8],
+        visitor: &Visitor<'_>,
+        cookies: impl IntoIterator<Item = &'a [u8]>,
+        now: Moment,
+    ) -> Result<Token, Refusal> {
+        let token = Token::open(text, keys, self.guards)?;
         #[cfg(any(test, debug_assertions))]
         if !self.guards.has(Defence::CheapAnswers) {
             std::hint::black_box(work::solve(token.id, token.bits));
@@ -226,59 +318,71 @@ impl Challenger {
                 false => Ok(()),
             };
         let (minted_ms, expires_ms) = (token.minted_ms, token.expires_ms());
-        refuse_if(
-            token.start != self.start,
-            Defence::Start,
-            Refusal::Restarted,
-        )?;
-        refuse_if(
-            expires_ms <= now.steady_ms,
-            Defence::Expiry,
-            Refusal::Expired,
-        )?;
-        refuse_if(
-            minted_ms > now.steady_ms.saturating_add(SKEW_MS),
-            Defence::Expiry,
-            Refusal::Early,
-        )?;
-        let asker = self.asker(&keys, visitor, cookies.clone(), Some(token.asker));
+        let is_older = token.start != self.start;
+        refuse_if(is_older, Defence::Start, Refusal::Restarted)?;
+        let is_late = expires_ms <= now.steady_ms;
+        refuse_if(is_late, Defence::Expiry, Refusal::Expired)?;
+        let is_early = minted_ms > now.steady_ms.saturating_add(SKEW_MS);
+        refuse_if(is_early, Defence::Expiry, Refusal::Early)?;
+        let asker = self.asker(keys, visitor, cookies, Some(token.asker));
         refuse_if(asker.is_none(), Defence::Asker, Refusal::NoCookie)?;
-        refuse_if(
-            asker != Some(token.asker),
-            Defence::Asker,
-            Refusal::OtherVisitor,
-        )?;
+        let is_other = asker != Some(token.asker);
+        refuse_if(is_other, Defence::Asker, Refusal::OtherVisitor)?;
         let is_other = token.visitor != half(visitor.binding(None));
         refuse_if(is_other, Defence::Visitor, Refusal::OtherVisitor)?;
+        let is_elsewhere = token.lifted_pages > 0 && token.home != clearance::home(visitor.source);
+        refuse_if(is_elsewhere, Defence::Visitor, Refusal::OtherVisitor)?;
         let is_spent = self.spent().has(token.id, expires_ms);
         refuse_if(is_spent, Defence::SingleUse, Refusal::Spent)?;
-        let is_done = work::is_done(token.id, token.bits, &answer.found);
-        refuse_if(!is_done, Defence::Difficulty, Refusal::TooEasy)?;
-        let mut spent = self.spent();
-        let first_time = spent.spend(token.id, expires_ms, now.steady_ms);
-        drop(spent);
+        Ok(token)
+    }
+
+    /// Spends a challenge that was answered, and gives what that earns.
+    fn accept<'a>(
+        &self,
+        keys: &Keys,
+        token: Token,
+        visitor: &Visitor<'_>,
+        cookies: impl IntoIterator<Item = &'a [u8]>,
+        pages: u32,
+        now: Moment,
+    ) -> Result<Solved, Refusal> {
+        let expires_ms = token.expires_ms();
+        let first_time = self.spent().spend(token.id, expires_ms, now.steady_ms);
         if self.guards.has(Defence::SingleUse) {
             first_time?;
         }
-        if token.clearance == 0 {
-            let id = self.random.draw() as u64;
-            let hours = self.settings.clearance_hours;
-            let new = Clearance::new(id, now.unix, hours, pages, visitor.source);
-            return Ok(self.clear(&keys, visitor, new, Earned::New, token.return_to, now));
-        }
-        let known = self
-            .find(cookies, visitor, now.unix)
-            .filter(|known| known.id == token.clearance)
-            .ok_or(Refusal::NoCookie)?;
-        let moved = known.moved_to(visitor.source);
-        Ok(self.clear(
-            &keys,
-            visitor,
-            moved,
-            Earned::Confirmed,
-            token.return_to,
-            now,
-        ))
+        let (clearance, earned) = match token.clearance {
+            0 => {
+                let id = self.random.draw() as u64;
+                let hours = self.settings.clearance_hours;
+                let new = |pages| Clearance::new(id, now.unix, hours, pages, visitor.source);
+                let new = match token.lifted_pages {
+                    0 => new(pages),
+                    pages => new(pages).lifting(),
+                };
+                (new, Earned::New)
+            }
+            confirmed => {
+                let known = self
+                    .find(cookies, visitor, now.unix)
+                    .filter(|known| known.id == confirmed)
+                    .ok_or(Refusal::NoCookie)?;
+                (known.moved_to(visitor.source), Earned::Confirmed)
+            }
+        };
+        Ok(self.clear(keys, visitor, clearance, earned, token.return_to, now))
+    }
+
+    /// True for a form whose sender wants another question.
+    pub fn asks_for_other(&self, body: &[u8]) -> bool {
+        answer::field(body, b"other").is_some()
+    }
+
+    /// The text of the challenge that an answer is for.
+    pub fn token_of<'a>(&self, body: &'a [u8]) -> &'a str {
+        let text = answer::field(body, b"token").unwrap_or_default();
+        str::from_utf8(text).unwrap_or_default()
     }
 
     /// The page that a challenge of ours leads back to, however old it is, for a new one in its place; else `/`.

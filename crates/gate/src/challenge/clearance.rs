@@ -1,7 +1,7 @@
 //! The clearance cookie: what a browser shows after it solved a challenge.
 //!
 //! Layout, numbers big-endian, then base64 for addresses without padding: version 1, key 1, id 8, issued 4 (seconds),
-//! hours 2, pages 4, moves 1, networks 3 times 4, signature 16. Agent, site and, where the owner wants it, network are part of what is
+//! hours 2, pages 4, moves 1, lifts a denial 1, networks 3 times 4, signature 16. Agent, site and, where the owner wants it, network are part of what is
 //! signed and not of the cookie, so every wrong cookie fails in the same place, in the same way and time.
 
 use base64::Engine as _;
@@ -18,8 +18,8 @@ use super::keys::Keys;
 use super::keys::MAC_BYTES;
 use super::keys::Purpose;
 
-const VERSION: u8 = 2;
-const HEAD_BYTES: usize = 33;
+const VERSION: u8 = 3;
+const HEAD_BYTES: usize = 34;
 const COOKIE_BYTES: usize = HEAD_BYTES + MAC_BYTES;
 /// Clocks of two nodes, and one that was set, differ by no more than this.
 const SKEW_SECONDS: u64 = 120;
@@ -35,6 +35,8 @@ pub struct Clearance {
     pub pages: u32,
     /// How often it was confirmed in another network.
     pub moves: u8,
+    /// It was earned by a harder challenge, behind a learned denial, and passes in spite of it.
+    pub lifts_denial: bool,
     /// When it was given, and for how long.
     issued: u32,
     hours: u16,
@@ -49,6 +51,7 @@ impl Clearance {
             id,
             pages,
             moves: 0,
+            lifts_denial: false,
             // Good until 2106; a clock beyond it gives cookies that are never valid rather than ones that never end.
             issued: u32::try_from(unix).unwrap_or(u32::MAX),
             hours,
@@ -56,11 +59,20 @@ impl Clearance {
         }
     }
 
-    /// The same clearance, confirmed in the network of a source: budget and end stay.
+    /// The same clearance, and it passes in spite of a learned denial.
+    pub(super) fn lifting(self) -> Clearance {
+        Clearance {
+            lifts_denial: true,
+            ..self
+        }
+    }
+
+    /// The same clearance, confirmed in the network of a source: budget and end stay. A denial is lifted where that was paid for.
     pub(super) fn moved_to(self, source: Source) -> Clearance {
         let [first, second, _] = self.homes;
         Clearance {
             moves: self.moves.saturating_add(1),
+            lifts_denial: false,
             homes: [home(source), first, second],
             ..self
         }
@@ -81,6 +93,7 @@ impl Clearance {
                 true => Place::Home,
                 false => Place::Away { moves: self.moves },
             },
+            lifts_denial: self.lifts_denial,
         }
     }
 
@@ -95,7 +108,8 @@ impl Clearance {
         head[14..16].copy_from_slice(&self.hours.to_be_bytes());
         head[16..20].copy_from_slice(&self.pages.to_be_bytes());
         head[20] = self.moves;
-        for (home, place) in self.homes.iter().zip(head[21..].chunks_exact_mut(4)) {
+        head[21] = u8::from(self.lifts_denial);
+        for (home, place) in self.homes.iter().zip(head[22..].chunks_exact_mut(4)) {
             place.copy_from_slice(&home.to_be_bytes());
         }
         signature.copy_from_slice(&keys.sign(key, Purpose::Clearance, [head, binding]));
@@ -133,7 +147,7 @@ impl Clearance {
         let (&issued, rest) = rest.split_first_chunk()?;
         let (&hours, rest) = rest.split_first_chunk()?;
         let (&pages, rest) = rest.split_first_chunk()?;
-        let (&[moves], rest) = rest.split_first_chunk()?;
+        let (&[moves, lifts_denial], rest) = rest.split_first_chunk()?;
         let mut homes = [0; HOMES];
         for (home, bytes) in homes.iter_mut().zip(rest.chunks_exact(4)) {
             *home = u32::from_be_bytes(*bytes.first_chunk()?);
@@ -142,6 +156,7 @@ impl Clearance {
             id: u64::from_be_bytes(id),
             pages: u32::from_be_bytes(pages),
             moves,
+            lifts_denial: lifts_denial == 1,
             issued: u32::from_be_bytes(issued),
             hours: u16::from_be_bytes(hours),
             homes,
@@ -150,7 +165,7 @@ impl Clearance {
 }
 
 /// A hash of the /24 or /48 network of a source, never 0. A source without a network is its own.
-fn home(source: Source) -> u32 {
+pub(super) fn home(source: Source) -> u32 {
     let network = source.network().unwrap_or(source);
     let mut hash = Sha256::new();
     hash.update([network.kind as u8]);

@@ -33,6 +33,8 @@ pub enum Defence {
     Stateless,
     /// An answer is judged without doing its work again.
     CheapAnswers,
+    /// The answer to a question counts after a wait.
+    Wait,
 }
 
 /// Which checks are on: all of them.

@@ -13,6 +13,7 @@ use super::*;
 mod answers;
 mod clearances;
 mod figures;
+mod questions;
 mod solver;
 
 const NOW: Moment = Moment {
@@ -24,6 +25,7 @@ const PAGES: u32 = 500;
 const TERMS: Terms = Terms {
     bits: BITS,
     confirms: None,
+    lifted_pages: 0,
 };
 const AGENT: &[u8] = b"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 

@@ -24,11 +24,19 @@ pub enum Language {
     Polish,
     /// Português.
     Portuguese,
+    /// Čeština.
+    Czech,
+    /// Русский.
+    Russian,
+    /// 日本語.
+    Japanese,
+    /// 中文.
+    Chinese,
 }
 
 impl Language {
     /// All of them.
-    pub const ALL: [Language; 8] = [
+    pub const ALL: [Language; 12] = [
         Language::English,
         Language::German,
         Language::French,
@@ -37,6 +45,10 @@ impl Language {
         Language::Dutch,
         Language::Polish,
         Language::Portuguese,
+        Language::Czech,
+        Language::Russian,
+        Language::Japanese,
+        Language::Chinese,
     ];
 
     /// Its code for the page's `lang` attribute.
@@ -50,6 +62,10 @@ impl Language {
             Language::Dutch => "nl",
             Language::Polish => "pl",
             Language::Portuguese => "pt",
+            Language::Czech => "cs",
+            Language::Russian => "ru",
+            Language::Japanese => "ja",
+            Language::Chinese => "zh",
         }
     }
 
@@ -119,7 +135,9 @@ mod tests {
     #[test]
     fn the_language_liked_best_is_found() {
         check("de-AT,de;q=0.9,en;q=0.8", "de");
-        check("ja, fr-CA;q=0.7, es;q=0.8", "es");
+        check("ko, fr-CA;q=0.7, es;q=0.8", "es");
+        check("zh-CN,zh;q=0.9,en;q=0.8", "zh");
+        check("cs-CZ, ru;q=0.9, ja;q=0.8", "cs");
         check("EN-gb", "en");
         check("xx;q=1, pt-BR; q=0.001", "pt");
         check("en;q=0.5,nl;q=0.500,it", "it");

@@ -2,8 +2,7 @@
 //!
 //! Invariant: nothing of a request is repeated on a page. What the gate or its owner put there is escaped all the same.
 //!
-//! An owner's own template would take the place of `Pages::challenge`; it needs the attributes of the `main` element and the
-//! two files, nothing else. A form for visitors without JavaScript belongs into `noscript` there.
+//! An owner's template is a frame around the `main` element of every page.
 
 use std::borrow::Cow;
 
@@ -15,6 +14,9 @@ use super::assets;
 use super::challenger::Puzzle;
 use super::challenger::Solved;
 use super::language::Language;
+use super::question::Question;
+use super::template::Filling;
+use super::template::Template;
 use super::texts::Texts;
 
 /// Scripts, styles and requests go to the gate itself and to nobody else; nothing inline is run.
@@ -96,6 +98,19 @@ pub enum Upstream {
     Late,
 }
 
+/// What is said about the last answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Note {
+    /// Nothing: the visitor asked for a question.
+    None,
+    /// It was wrong.
+    Wrong,
+    /// It was right and counts only in a while.
+    Early,
+    /// It came too late, and this is another question.
+    New,
+}
+
 /// Writes the pages of one site.
 #[derive(Debug, Clone)]
 pub struct Pages {
@@ -103,11 +118,14 @@ pub struct Pages {
     pub prefix: String,
     /// How the operator can be reached: a text, an address of a page or a mail address. May be empty.
     pub contact: String,
+    /// The owner's frame around every page.
+    pub template: Option<Template>,
 }
 
 impl Pages {
-    /// The page that has the browser do its work.
-    pub fn challenge(&self, language: Language, puzzle: &Puzzle) -> Page {
+    /// The page that has the browser do its work. A browser that cannot is asked a question, where one is asked at all; its answer counts in
+    /// so many seconds.
+    pub fn challenge(&self, language: Language, puzzle: &Puzzle, wait: Option<u32>) -> Page {
         let texts = Texts::of(language);
         let attributes = [
             ("prefix", self.prefix.as_str()),
@@ -126,22 +144,138 @@ impl Pages {
             .iter()
             .map(|(name, value)| format!(" data-{name}=\"{}\"", escape(value)))
             .collect();
+        let (without, instead) = match wait {
+            Some(seconds) => (
+                format!(
+                    "<p><strong>{}</strong></p>\n{}",
+                    escape(texts.question_why),
+                    self.form(texts, &puzzle.token, puzzle.question, seconds, "")
+                ),
+                format!(
+                    "<form id=\"instead\" method=\"post\" action=\"{}question\" hidden><input type=\"hidden\" name=\"token\">\
+                     <button name=\"other\" value=\"1\" class=\"quiet\">{}</button></form>\n",
+                    escape(&self.prefix),
+                    escape(texts.question_instead)
+                ),
+            ),
+            None => (
+                format!("<p><strong>{}</strong></p>", escape(texts.noscript)),
+                String::new(),
+            ),
+        };
         let body = format!(
-            "<main id=\"cattlegrid\"{attributes}>\n<h1>{title}</h1>\n<p>{why}</p>\n\
-             <noscript><p><strong>{noscript}</strong></p></noscript>\n\
+            "<main id=\"cattlegrid\"{attributes}>\n<h1>{title}</h1>\n<p>{why} <span id=\"calm\">{calm}</span></p>\n\
+             <noscript>{without}</noscript>\n\
              <p id=\"status\" role=\"status\" aria-live=\"polite\"></p>\n\
              <progress id=\"progress\" max=\"16\" value=\"0\" aria-label=\"{progress}\" hidden></progress>\n\
-             <p id=\"left\"></p>\n<button id=\"again\" type=\"button\" hidden>{again}</button>\n{foot}</main>\n\
+             <p id=\"left\"></p>\n<button id=\"again\" type=\"button\" hidden>{again}</button>\n{instead}{foot}</main>\n\
              <script src=\"{script}\" defer></script>",
             title = escape(texts.challenge_title),
             why = escape(texts.challenge_why),
-            noscript = escape(texts.noscript),
+            calm = escape(texts.challenge_calm),
             progress = escape(texts.progress),
             again = escape(texts.again),
             foot = self.foot(texts, ""),
             script = escape(&self.asset("challenge")),
         );
         self.page(403, language, texts.challenge_title, &body)
+    }
+
+    /// The page with a question alone, after an answer that did not count. An answer counts in so many seconds.
+    pub fn question(
+        &self,
+        language: Language,
+        (token, question): (&str, Question),
+        wait: u32,
+        note: Note,
+    ) -> Page {
+        let texts = Texts::of(language);
+        let said = match note {
+            Note::None => String::new(),
+            Note::Wrong => texts.question_wrong.to_owned(),
+            Note::Early => texts.question_early.replace("{n}", &plural(wait)),
+            Note::New => texts.question_new.to_owned(),
+        };
+        let body = format!(
+            "<main>\n<h1>{}</h1>\n<p>{}</p>\n{}{}</main>",
+            escape(texts.question_title),
+            escape(texts.question_why),
+            self.form(texts, token, question, wait, &said),
+            self.foot(texts, "")
+        );
+        // A screen reader reads the title first.
+        let title = match note {
+            Note::Wrong | Note::Early => format!("{said} {}", texts.question_title),
+            Note::None | Note::New => texts.question_title.to_owned(),
+        };
+        match note {
+            Note::Early => self
+                .page(429, language, &title, &body)
+                .with("retry-after", wait.to_string()),
+            _ => self.page(403, language, &title, &body),
+        }
+    }
+
+    /// The page for a browser that came with an answer and without the cookie that it was given.
+    pub fn cookies_needed(&self, language: Language, return_to: &str) -> Page {
+        let texts = Texts::of(language);
+        let body = format!(
+            "<main>\n<h1>{}</h1>\n<p>{}</p>\n<p>{}</p>\n<p><a href=\"{}\">{}</a></p>\n{}</main>",
+            escape(texts.cookies_title),
+            escape(texts.no_cookies),
+            escape(texts.cookies_cure),
+            escape(return_to),
+            escape(texts.again),
+            self.foot(texts, "")
+        );
+        self.page(403, language, texts.cookies_title, &body)
+    }
+
+    /// Leads to the page first asked for. The clearance's cookie goes along.
+    pub fn led_back(&self, return_to: &str) -> Page {
+        let mut headers = headers("text/plain; charset=utf-8");
+        headers.push(("location", return_to.to_owned().into()));
+        Page {
+            status: 303,
+            headers,
+            body: "".into(),
+        }
+    }
+
+    /// The form for an answer, with what is said about the last one.
+    fn form(
+        &self,
+        texts: &Texts,
+        token: &str,
+        question: Question,
+        wait: u32,
+        said: &str,
+    ) -> String {
+        let (alert, state) = match said {
+            "" => (String::new(), ""),
+            _ => (
+                format!("<p id=\"note\" role=\"alert\">{}</p>\n", escape(said)),
+                " autofocus",
+            ),
+        };
+        let described = match said {
+            "" => "hint",
+            _ => "note hint",
+        };
+        format!(
+            "<form method=\"post\" action=\"{action}question\">\n{alert}\
+             <input type=\"hidden\" name=\"token\" value=\"{token}\">\n\
+             <p><label for=\"answer\">{question}</label></p>\n\
+             <p><input id=\"answer\" name=\"answer\" inputmode=\"numeric\" autocomplete=\"off\" maxlength=\"16\" required aria-describedby=\"{described}\"{state}></p>\n\
+             <p id=\"hint\">{hint}</p>\n\
+             <p><button>{send}</button> <button name=\"other\" value=\"1\" class=\"quiet\" formnovalidate>{other}</button></p>\n</form>\n",
+            action = escape(&self.prefix),
+            token = escape(token),
+            question = escape(&question.text(texts)),
+            hint = escape(&texts.question_hint.replace("{n}", &plural(wait))),
+            send = escape(texts.question_send),
+            other = escape(texts.question_other),
+        )
     }
 
     /// For a request that is no page load and would have met a challenge: nobody can solve one there.
@@ -153,8 +287,9 @@ impl Pages {
         )
     }
 
-    /// The page for those who are turned away, with the number under which the reasons are kept.
-    pub fn block(&self, reader: Reader, incident: &str) -> Page {
+    /// The page for those who are turned away, with the number under which the reasons are kept, and with the way to a harder challenge
+    /// where that helps.
+    pub fn block(&self, reader: Reader, incident: &str, way_back: Option<&Puzzle>) -> Page {
         let Reader::Person(language) = reader else {
             return json_page(
                 403,
@@ -162,20 +297,30 @@ impl Pages {
             );
         };
         let texts = Texts::of(language);
-        self.notice(
-            403,
-            language,
-            [texts.block_title, texts.block_why, texts.block_cure],
-            incident,
-        )
+        let way_back = way_back.map_or_else(String::new, |puzzle| {
+            format!(
+                "<form method=\"post\" action=\"{}back\"><input type=\"hidden\" name=\"token\" value=\"{}\"><p><button>{}</button></p></form>\n",
+                escape(&self.prefix),
+                escape(&puzzle.token),
+                escape(texts.block_back)
+            )
+        });
+        let body = format!(
+            "<main>\n<h1>{}</h1>\n<p>{}</p>\n<p>{}</p>\n{way_back}{}</main>",
+            escape(texts.block_title),
+            escape(texts.block_why),
+            escape(texts.block_cure),
+            self.foot(texts, incident)
+        );
+        self.page(403, language, texts.block_title, &body)
     }
 
     /// The page for those who must wait.
-    pub fn throttle(&self, reader: Reader, seconds: u32) -> Page {
+    pub fn throttle(&self, reader: Reader, seconds: u32, incident: &str) -> Page {
         let page = match reader {
             Reader::Program => json_page(
                 429,
-                json!({ "error": "too_many_requests", "retry_after": seconds }),
+                json!({ "error": "too_many_requests", "retry_after": seconds, "incident": incident }),
             ),
             Reader::Person(language) => {
                 let texts = Texts::of(language);
@@ -184,7 +329,7 @@ impl Pages {
                     429,
                     language,
                     [texts.throttle_title, texts.throttle_why, &cure],
-                    "",
+                    incident,
                 )
             }
         };
@@ -287,12 +432,20 @@ impl Pages {
     fn page(&self, status: u16, language: Language, title: &str, body: &str) -> Page {
         let code = language.code();
         let (title, style) = (escape(title), escape(&self.asset("style")));
-        let body = format!(
-            "<!doctype html>\n<html lang=\"{code}\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"robots\" content=\"noindex\">\n<title>{title}</title>\n\
-             <link rel=\"stylesheet\" href=\"{style}\">\n</head>\n<body>\n{body}\n</body>\n</html>\n"
-        );
+        let body = match &self.template {
+            Some(template) => template.fill(&Filling {
+                lang: code,
+                title: &title,
+                style: &style,
+                content: body,
+            }),
+            None => format!(
+                "<!doctype html>\n<html lang=\"{code}\">\n<head>\n<meta charset=\"utf-8\">\n\
+                 <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+                 <meta name=\"robots\" content=\"noindex\">\n<title>{title}</title>\n\
+                 <link rel=\"stylesheet\" href=\"{style}\">\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+            ),
+        };
         let mut headers = headers("text/html; charset=utf-8");
         headers.push(("content-language", code.into()));
         headers.push(("content-security-policy", POLICY.into()));
@@ -306,6 +459,11 @@ impl Pages {
     fn asset(&self, stem: &str) -> String {
         format!("{}{}", self.prefix, assets::name(stem))
     }
+}
+
+/// Seconds as a text names them: two at least, because one has another form in many languages.
+fn plural(seconds: u32) -> String {
+    seconds.max(2).to_string()
 }
 
 fn json_page(status: u16, value: Value) -> Page {

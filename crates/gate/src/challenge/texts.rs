@@ -1,13 +1,17 @@
 //! What the pages say, one file for each language. A text that is missing in one of them does not compile.
 
+mod cs;
 mod de;
 mod en;
 mod es;
 mod fr;
 mod it;
+mod ja;
 mod nl;
 mod pl;
 mod pt;
+mod ru;
+mod zh;
 
 use super::language::Language;
 
@@ -16,6 +20,8 @@ pub(super) struct Texts {
     pub(super) challenge_title: &'static str,
     /// Why the page appears.
     pub(super) challenge_why: &'static str,
+    /// That nothing is to be done; not shown without JavaScript.
+    pub(super) challenge_calm: &'static str,
     pub(super) working: &'static str,
     pub(super) left: &'static str,
     pub(super) done: &'static str,
@@ -35,6 +41,8 @@ pub(super) struct Texts {
     pub(super) block_why: &'static str,
     /// What to do about it.
     pub(super) block_cure: &'static str,
+    /// The button that leads to a harder challenge.
+    pub(super) block_back: &'static str,
     pub(super) throttle_title: &'static str,
     pub(super) throttle_why: &'static str,
     pub(super) throttle_cure: &'static str,
@@ -42,6 +50,46 @@ pub(super) struct Texts {
     pub(super) upstream_unreachable: &'static str,
     pub(super) upstream_late: &'static str,
     pub(super) upstream_cure: &'static str,
+    pub(super) question_title: &'static str,
+    /// Why a question is asked. The page before it speaks of a calculation.
+    pub(super) question_why: &'static str,
+    pub(super) question_hint: &'static str,
+    pub(super) question_send: &'static str,
+    pub(super) question_wrong: &'static str,
+    pub(super) question_early: &'static str,
+    /// The last question expired.
+    pub(super) question_new: &'static str,
+    pub(super) question_other: &'static str,
+    /// Where the calculation failed.
+    pub(super) question_instead: &'static str,
+    pub(super) cookies_title: &'static str,
+    /// What to do for those who do not want cookies.
+    pub(super) cookies_cure: &'static str,
+    pub(super) ask: Ask,
+}
+
+/// What questions are made of. All answers are numbers, and the same in all languages.
+pub(super) struct Ask {
+    /// The names of 0 to 20.
+    pub(super) numbers: [&'static str; 21],
+    /// Between the words of a list.
+    pub(super) comma: &'static str,
+    /// `{a}` and `{b}` stand for numbers.
+    pub(super) plus: &'static str,
+    pub(super) minus: &'static str,
+    /// `{list}` stands for numbers.
+    pub(super) largest: &'static str,
+    /// Animals, fruits, clothes.
+    pub(super) groups: [Group; 3],
+}
+
+/// Words that everybody would put together, and that are not in the other groups.
+pub(super) struct Group {
+    pub(super) words: [&'static str; 6],
+    /// Asks for the number before the word of this group; `{list}` stands for words with numbers.
+    pub(super) place: &'static str,
+    /// Asks how many words are of this group.
+    pub(super) count: &'static str,
 }
 
 impl Texts {
@@ -55,6 +103,10 @@ impl Texts {
             Language::Dutch => &nl::TEXTS,
             Language::Polish => &pl::TEXTS,
             Language::Portuguese => &pt::TEXTS,
+            Language::Czech => &cs::TEXTS,
+            Language::Russian => &ru::TEXTS,
+            Language::Japanese => &ja::TEXTS,
+            Language::Chinese => &zh::TEXTS,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The token of a challenge: everything the gate must know again when the answer comes, signed.
 //!
 //! Layout, all numbers big-endian, then base64 for addresses without padding:
-//! version 1, key 1, bits 1, start 8, id 16, minted 8, lifetime 4, asker 16, visitor 16,
+//! version 1, key 1, bits 1, pages in spite of a denial 4, network of these 4, start 8, id 16, minted 8, lifetime 4, asker 16, visitor 16,
 //! clearance 8, return page 0 to 2048, signature 16.
 
 use base64::Engine as _;
@@ -15,8 +15,8 @@ use super::keys::MAC_BYTES;
 use super::keys::Purpose;
 use super::return_to::RETURN_BYTES_MAX;
 
-const VERSION: u8 = 2;
-const HEAD_BYTES: usize = 79;
+const VERSION: u8 = 3;
+const HEAD_BYTES: usize = 87;
 const TOKEN_BYTES_MAX: usize = HEAD_BYTES + RETURN_BYTES_MAX + MAC_BYTES;
 /// The longest text of a token.
 pub(super) const TEXT_BYTES_MAX: usize = TOKEN_BYTES_MAX.div_ceil(3) * 4;
@@ -25,6 +25,10 @@ pub(super) const TEXT_BYTES_MAX: usize = TOKEN_BYTES_MAX.div_ceil(3) * 4;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) bits: u8,
+    /// Pages of the clearance that it earns, where that passes in spite of a learned denial; else 0.
+    pub(super) lifted_pages: u32,
+    /// The denied network, by its hash: who answers from elsewhere would not pay what is due there.
+    pub(super) home: u32,
     /// The process that minted it.
     pub(super) start: u64,
     pub(super) id: u128,
@@ -45,10 +49,19 @@ impl Token {
         self.minted_ms.saturating_add(u64::from(self.lifetime_ms))
     }
 
+    /// The moment from which an answer to its question counts, where that waits for so many seconds.
+    pub(super) fn due_ms(&self, wait_seconds: u32) -> u64 {
+        // Half of its life is left for the answer, where that is short; and browsers' clocks run a little fast or slow.
+        let wait_ms = (1000 * u64::from(wait_seconds)).min(u64::from(self.lifetime_ms) / 2);
+        self.minted_ms.saturating_add(wait_ms * 95 / 100)
+    }
+
     /// The token's text, signed with the key of this number.
     pub(super) fn seal(&self, keys: &Keys, key: u8) -> String {
         let mut bytes = Vec::with_capacity(HEAD_BYTES + self.return_to.len() + MAC_BYTES);
         bytes.extend([VERSION, key, self.bits]);
+        bytes.extend(self.lifted_pages.to_be_bytes());
+        bytes.extend(self.home.to_be_bytes());
         bytes.extend(self.start.to_be_bytes());
         bytes.extend(self.id.to_be_bytes());
         bytes.extend(self.minted_ms.to_be_bytes());
@@ -88,6 +101,8 @@ impl Token {
     fn read(head: &[u8; HEAD_BYTES], page: &[u8]) -> Option<Token> {
         let (_, rest) = head.split_first_chunk::<2>()?;
         let (&[bits], rest) = rest.split_first_chunk()?;
+        let (&lifted_pages, rest) = rest.split_first_chunk()?;
+        let (&home, rest) = rest.split_first_chunk()?;
         let (&start, rest) = rest.split_first_chunk()?;
         let (&id, rest) = rest.split_first_chunk()?;
         let (&minted, rest) = rest.split_first_chunk()?;
@@ -97,6 +112,8 @@ impl Token {
         let &clearance = rest.first_chunk()?;
         Some(Token {
             bits,
+            lifted_pages: u32::from_be_bytes(lifted_pages),
+            home: u32::from_be_bytes(home),
             start: u64::from_be_bytes(start),
             id: u128::from_be_bytes(id),
             minted_ms: u64::from_be_bytes(minted),

@@ -20,15 +20,14 @@ pub(crate) fn contain(gate: &Gate, live: &Live, facts: &Facts<'_>, judged: &Judg
         true => reader(facts),
         false => Reader::Person(Language::default()),
     };
+    let number = judged.incident.map(|incident| incident.to_string());
+    let number = number.unwrap_or_default();
     match judged.done {
-        Decision::Block => {
-            let incident = match judged.decided.entry {
-                Some(entry) => format!("#{entry}"),
-                None => judged.decided.reason.name().to_owned(),
-            };
-            live.pages.block(reader, &incident)
+        Decision::Block => block(gate, live, facts, (reader, &number)),
+        Decision::Throttle => {
+            let seconds = judged.decided.retry_after;
+            live.pages.throttle(reader, seconds, &number)
         }
-        Decision::Throttle => live.pages.throttle(reader, judged.decided.retry_after),
         Decision::Challenge | Decision::Pass => match reader {
             Reader::Program => live.pages.challenge_needed(),
             Reader::Person(language) => {
@@ -42,11 +41,29 @@ pub(crate) fn contain(gate: &Gate, live: &Live, facts: &Facts<'_>, judged: &Judg
                     facts.cookies(),
                     gate.moment(),
                 );
-                let page = live.pages.challenge(language, &puzzle);
+                let wait = match live.policy.limits.question_pages {
+                    0 => None,
+                    _ => Some(gate.question_wait(live, visitor.source)),
+                };
+                let page = live.pages.challenge(language, &puzzle, wait);
                 page.with_cookie(puzzle.set_cookie)
             }
         },
     }
+}
+
+/// The page for who is refused, with a way back where the program and not the owner said so.
+fn block(gate: &Gate, live: &Live, facts: &Facts<'_>, (reader, number): (Reader, &str)) -> Page {
+    let visitor = facts.visitor();
+    let may_lift = matches!(reader, Reader::Person(_)) && gate.can_be_lifted(visitor.source);
+    let way_back = may_lift.then(|| {
+        let (target, terms) = (facts.target, gate.terms(live, visitor.source, None));
+        let cookies = facts.cookies();
+        gate.challenger
+            .mint(&visitor, target.as_bytes(), terms, cookies, gate.moment())
+    });
+    let page = live.pages.block(reader, number, way_back.as_ref());
+    page.with_cookie(way_back.and_then(|puzzle| puzzle.set_cookie))
 }
 
 /// The reader of a response: a person who loads a page, or a program.
@@ -84,7 +101,8 @@ fn accepts_html(headers: &Headers<'_>) -> bool {
         .any(|value| memchr::memmem::find(value, b"text/html").is_some())
 }
 
-fn language(headers: &Headers<'_>) -> Language {
+/// The language of pages for a client.
+pub(crate) fn language(headers: &Headers<'_>) -> Language {
     let accepted = headers.get(Name::AcceptLanguage).unwrap_or(b"");
     Language::accepted(accepted).unwrap_or_default()
 }

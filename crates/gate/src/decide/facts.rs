@@ -19,6 +19,7 @@ use crate::settings::trust;
 use crate::site::Sender;
 use crate::state::Connection;
 use crate::state::Live;
+use crate::state::gate::content;
 use crate::state::log::Entry;
 use crate::state::log::Outcome;
 use crate::state::log::Texts;
@@ -97,6 +98,11 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// True where the gate sees the response as well: where a web server asks, it does not.
+    pub(crate) fn shows_response(&self) -> bool {
+        !matches!(self.way, Way::Told)
+    }
+
     /// The user agent: the first one sent.
     pub(crate) fn agent(&self) -> &'a [u8] {
         self.headers.get(Name::UserAgent).unwrap_or(b"")
@@ -162,9 +168,11 @@ impl<'a> Facts<'a> {
             status: 0,
             bytes: 0,
             outcome: Outcome::Own,
+            content: content(self.method.as_str(), self.target),
             would: None,
             entry: None,
             clearance: None,
+            incident: None,
             is_cut: false,
         }
     }

@@ -9,6 +9,7 @@ use cattlegrid_core::policy::Decision;
 use cattlegrid_core::policy::Place;
 use cattlegrid_core::policy::Proof;
 use cattlegrid_core::policy::Tally;
+use cattlegrid_core::profile::Content;
 use cattlegrid_core::request::Source;
 
 use super::Facts;
@@ -22,10 +23,15 @@ use crate::settings::defence::Defence;
 use crate::settings::rules;
 use crate::settings::rules::Ruled;
 use crate::state::Gate;
+use crate::state::Incident;
 use crate::state::Live;
-use crate::state::gate::content;
 use crate::state::log::Entry;
 use crate::state::log::Outcome;
+
+/// Bits of work that a challenge behind a denial has more than another: 16 times as much.
+const LIFTING_BITS: u8 = 4;
+/// Bits of such a challenge at most: more would lock out slow phones.
+const LIFTING_BITS_MAX: u8 = 20;
 
 /// What was decided, and what is done.
 #[derive(Debug)]
@@ -36,6 +42,10 @@ pub(crate) struct Judged {
     pub(crate) clearance: Option<Clearance>,
     /// The same as the policy saw it.
     pub(crate) used: Option<policy::Clearance>,
+    /// What the request counted as.
+    content: Content,
+    /// The number of a refusal.
+    pub(crate) incident: Option<Incident>,
 }
 
 impl Judged {
@@ -45,6 +55,38 @@ impl Judged {
         entry.would = (self.done != self.decided.decision).then_some(self.decided.decision);
         entry.entry = self.decided.entry;
         entry.clearance = self.used;
+        entry.content = self.content;
+        entry.incident = self.incident;
+    }
+}
+
+/// What rules say about a request.
+fn ruled(live: &Live, facts: &Facts<'_>, source: Source) -> Option<Ruled> {
+    let subject = rules::Subject {
+        path: facts.path(),
+        has_query: facts.target.contains('?'),
+        method: facts.method,
+        headers: facts.headers,
+        source,
+    };
+    live.setup.rules.decide(&subject, &live.setup.defences)
+}
+
+/// The number of a refusal.
+fn incident(asked: &Asked, decided: &Decided) -> Incident {
+    let why = (decided.reason.name(), decided.entry);
+    Incident::of(asked.source, why, asked.time)
+}
+
+/// The clearance as the policy sees it. Who shares an address with a crawler must not share a budget with it.
+fn used(live: &Live, clearance: Clearance, source: Source) -> policy::Clearance {
+    let used = clearance.used_by(source);
+    match live.setup.defences.has(Defence::OwnBudget) {
+        true => used,
+        false => policy::Clearance {
+            id: source.value,
+            ..used
+        },
     }
 }
 
@@ -52,13 +94,6 @@ impl Gate {
     /// Decides about a request.
     pub(crate) fn judge(&self, live: &Live, facts: &Facts<'_>) -> Judged {
         let visitor = facts.visitor();
-        let subject = rules::Subject {
-            path: facts.path(),
-            has_query: facts.target.contains('?'),
-            method: facts.method,
-            headers: facts.headers,
-            source: visitor.source,
-        };
         let time = self.clock.at(facts.started);
         let clearance = self
             .challenger
@@ -67,26 +102,17 @@ impl Gate {
             b"" => 0,
             agent => live.recorder.agent(agent),
         };
-        // Who shares an address with a crawler must not share a budget with it.
-        let used = clearance.map(|clearance| {
-            let used = clearance.used_by(visitor.source);
-            match live.setup.defences.has(Defence::OwnBudget) {
-                true => used,
-                false => policy::Clearance {
-                    id: visitor.source.value,
-                    ..used
-                },
-            }
-        });
+        let used = clearance.map(|clearance| used(live, clearance, visitor.source));
         let is_unlimited = clearance.is_some() && !live.setup.defences.has(Defence::Budget);
         let rule = match is_unlimited {
             true => Some(Ruled::Owners(Decision::Pass)),
-            false => live.setup.rules.decide(&subject, &live.setup.defences),
+            false => ruled(live, facts, visitor.source),
         };
+        let claim = self.claim(live, facts, (visitor.source, clearance.as_ref()), time);
         let asked = Asked {
             source: visitor.source,
             time,
-            content: content(facts.method.as_str(), facts.target),
+            content: claim.content,
             is_counted: facts.is_counted,
             agent,
             rule: match rule {
@@ -95,7 +121,15 @@ impl Gate {
             },
             is_open: matches!(rule, Some(Ruled::Shipped)),
             user: None,
-            proof: Proof::None,
+            proof: claim.proof,
+            target: match claim.proof {
+                // With its method: what was only sent or looked at has not been read yet.
+                Proof::Declared(_) => {
+                    let method = facts.method.as_str();
+                    self.counters.hash((method, facts.host, facts.target))
+                }
+                _ => 0,
+            },
             clearance: used,
             is_suspicious: self.suspects.load().has(visitor.source, agent, time),
         };
@@ -118,6 +152,11 @@ impl Gate {
             done,
             clearance,
             used,
+            content: claim.content,
+            incident: match done {
+                Decision::Block | Decision::Throttle => Some(incident(&asked, &decided)),
+                Decision::Pass | Decision::Challenge => None,
+            },
         }
     }
 
@@ -131,25 +170,38 @@ impl Gate {
     /// True where a clearance is good for another page of a source.
     pub(crate) fn is_good(&self, live: &Live, clearance: &Clearance, source: Source) -> bool {
         let used = clearance.used_by(source);
-        live.policy.is_good(&used, self.clock.now(), 1)
+        let is_held_up =
+            self.can_be_lifted(source) && !(used.lifts_denial && used.place == Place::Home);
+        !is_held_up && live.policy.is_good(&used, self.clock.now(), 1)
+    }
+
+    /// True for a source that is denied by what the program found out: a person there can lift it by a harder challenge.
+    pub(crate) fn can_be_lifted(&self, source: Source) -> bool {
+        let ruling = self.standing.load().ruling(source, 0, self.clock.now());
+        ruling.is_some_and(|ruling| ruling.can_be_lifted())
     }
 
     /// The terms of a challenge for a source: the more pages it has asked for, the more it has solved and the more answers were wrong, the
-    /// more work. Who has a clearance and came into another network confirms it by little.
+    /// more work. Who has a clearance and came into another network confirms it by little. A denial is lifted by much more.
     pub(crate) fn terms(&self, live: &Live, source: Source, known: Option<&Clearance>) -> Terms {
         let (time, limits) = (self.clock.now(), &live.policy.limits);
+        let lifts_denial = self.can_be_lifted(source);
         let confirmed = known.filter(|known| {
             let home = policy::Clearance {
                 place: Place::Home,
                 ..known.used_by(source)
             };
-            known.used_by(source) != home && live.policy.is_good(&home, time, 1)
+            !lifts_denial && known.used_by(source) != home && live.policy.is_good(&home, time, 1)
         });
         let bits = match confirmed {
             Some(known) => confirmation(known.moves),
             None => {
                 let suspicion = Suspicion {
-                    pages: self.counters.look(Tally::source(source), time),
+                    // The pages of a denied source are those of the crawler there, not of the person.
+                    pages: match lifts_denial {
+                        true => 0,
+                        false => self.counters.look(Tally::source(source), time),
+                    },
                     failures: self.counters.look(Tally::failures(source), time),
                     solutions: live.policy.solutions(source, time),
                 };
@@ -157,12 +209,25 @@ impl Gate {
             }
         };
         let least = difficulty(&Suspicion::default(), 1, 1);
+        let bits = (bits + live.setup.challenge_bits).saturating_sub(least);
+        let (bits, lifted_pages) = match lifts_denial {
+            true => (
+                (bits + LIFTING_BITS).min(LIFTING_BITS_MAX),
+                limits.lifted_budget(),
+            ),
+            false => (bits, 0),
+        };
         Terms {
-            bits: (bits + live.setup.challenge_bits)
-                .saturating_sub(least)
-                .max(1),
+            bits: bits.max(1),
             confirms: confirmed.map(|known| known.id),
+            lifted_pages,
         }
+    }
+
+    /// Seconds in which the answer of a source to a new question can count.
+    pub(crate) fn question_wait(&self, live: &Live, source: Source) -> u32 {
+        let wait = live.policy.question_wait(source, self.clock.now());
+        wait.max(live.policy.limits.question_seconds)
     }
 
     /// Remembers an answer that no honest browser gives.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cattlegrid_core::policy::Decision;
+use cattlegrid_http1::Method;
 use cattlegrid_http1::Request;
 
 use super::ask;
@@ -16,6 +17,7 @@ use crate::decide::Facts;
 use crate::decide::Refusal;
 use crate::decide::check;
 use crate::decide::contain;
+use crate::settings::RobotsTxt;
 use crate::settings::Role;
 use crate::settings::defence::Defence;
 use crate::state::Connection;
@@ -116,6 +118,29 @@ fn decide(
     }
 }
 
+/// The robots.txt of a site with what the owner wants for robots, where it is known. Otherwise the site's own word goes out.
+fn robots_txt(
+    connection: &Connection,
+    live: &Live,
+    site: usize,
+    facts: &Facts<'_>,
+) -> Option<Page> {
+    let is_read = matches!(*facts.method, Method::GET | Method::HEAD);
+    let is_merged = live.setup.crawlers.robots_txt == RobotsTxt::Merged;
+    if facts.target != "/robots.txt" || !is_read || !is_merged {
+        return None;
+    }
+    let known = connection.worker.gate.robots_txt.load();
+    let text = known.get(&live.setup.sites[site].key())?.clone();
+    let page = Page::empty(200)
+        .with("content-type", "text/plain; charset=utf-8")
+        .with("cache-control", "max-age=3600");
+    Some(Page {
+        body: text.into(),
+        ..page
+    })
+}
+
 fn proxied(
     connection: &Connection,
     live: &Arc<Live>,
@@ -138,6 +163,12 @@ fn proxied(
     let is_open = request.is_websocket && !live.setup.defences.has(Defence::Upgrade);
     if judged.done != Decision::Pass && !is_open {
         let page = contain(&connection.worker.gate, live, &facts, &judged);
+        entry.answered(&page);
+        let worker = &connection.worker;
+        worker.log(&entry, &facts.texts(), Instant::now());
+        return Next::Answer(page);
+    }
+    if let Some(page) = robots_txt(connection, live, site, &facts) {
         entry.answered(&page);
         let worker = &connection.worker;
         worker.log(&entry, &facts.texts(), Instant::now());

@@ -25,6 +25,7 @@ use crate::challenge::Reader;
 use crate::challenge::Upstream;
 use crate::decide::reader_of_failure;
 use crate::settings::Address;
+use crate::settings::Mode;
 use crate::settings::defence::Defence;
 use crate::settings::trust;
 use crate::site::Ask;
@@ -36,9 +37,9 @@ use crate::site::SiteConnection;
 use crate::site::UploadBody;
 use crate::site::request_head;
 use crate::state::InFlight;
+use crate::state::Incident;
 use crate::state::Live;
 use crate::state::Worker;
-use crate::state::gate::content;
 use crate::state::log::Outcome;
 
 /// A request that passes.
@@ -186,30 +187,36 @@ impl Forward {
             self.count_unforeseen(response);
         }
         // A page that was given to one client is not for a cache before the gate, unless the site itself says so: the next client has not
-        // been decided about.
-        response.kind == Kind::Html && !response.says_caches && defences.has(Defence::NoStore)
+        // been decided about. In shadow mode everybody gets it.
+        let is_shadow = self.live.setup.mode == Mode::Shadow;
+        let is_silent = response.kind == Kind::Html && !response.says_caches;
+        is_silent && !is_shadow && defences.has(Defence::NoStore)
     }
 
     /// Counts what did not look like a page when it was requested: a crawler may use POST, or ask for `/page/7/x.css`.
     fn count_unforeseen(&self, response: &Response<'_>) {
         let entry = &self.in_flight.entry;
         // Requests that the owner or a shipped rule lets pass are not counted at all.
-        if let Outcome::Decided(_, Reason::OwnersRule | Reason::OwnersEntry | Reason::DefaultRule) =
-            entry.outcome
+        if let Outcome::Decided(
+            _,
+            Reason::OwnersRule | Reason::OwnersEntry | Reason::DefaultRule | Reason::Proven,
+        ) = entry.outcome
         {
             return;
         }
-        let asked = content(entry.method.as_str(), self.in_flight.texts.texts().target);
+        let is_tool = matches!(entry.outcome, Outcome::Decided(_, Reason::Tool));
         let (source, clearance) = (trust::source(entry.client), entry.clearance.as_ref());
         let policy = &self.live.policy;
         let time = self.in_flight.worker.gate.clock.now();
-        match (asked, response.kind, response.status) {
+        match (entry.content, response.kind, response.status) {
             (Content::Page, ..) | (_, Kind::Part | Kind::None, _) => {}
             // The text of a redirect is no content, and images that have moved are nobody's page.
             (_, Kind::Html, 300..400) => {}
             (Content::Part, Kind::Html, 400..) => policy.count_broken_part(source, clearance, time),
             (_, Kind::Html, _) => policy.count_page(source, clearance, time),
             (Content::Document, Kind::Document, _) => {}
+            // Answers to webhooks are no documents that somebody wants.
+            (Content::Part, Kind::Document, _) if is_tool => {}
             (Content::Part, Kind::Document, _) => policy.count_document(source, clearance, time),
         }
     }
@@ -229,8 +236,13 @@ impl Forward {
                     Failure::Late => Upstream::Late,
                     _ => Upstream::Unreachable,
                 };
+                let entry = &self.in_flight.entry;
+                let (source, time) = (trust::source(entry.client), gate.clock.now());
+                let incident = Incident::of(source, (failure.name(), None), time);
+                let number = incident.to_string();
+                self.in_flight.entry.incident = Some(incident);
                 let pages = &self.live.pages;
-                pages.upstream_failed(self.reader(), what, failure.name())
+                pages.upstream_failed(self.reader(), what, &number)
             }
         };
         self.in_flight.answered(&page);

@@ -5,16 +5,25 @@ use cattlegrid_http1::Method;
 use super::exchange::Next;
 use super::exchange::ReadBody;
 use crate::challenge::Earned;
+use crate::challenge::Note;
 use crate::challenge::Page;
+use crate::challenge::Puzzle;
+use crate::challenge::Question;
+use crate::challenge::Refusal;
+use crate::challenge::Turn;
+use crate::challenge::Unanswered;
 use crate::challenge::assets;
 use crate::decide::Facts;
+use crate::decide::language;
+use crate::settings::defence::Defence;
 use crate::state::Connection;
+use crate::state::Gate;
 use crate::state::InFlight;
 use crate::state::Live;
 
 /// The longest answer to a challenge.
 const BODY_MAX: usize = 4096;
-const ANSWERS: [&str; 2] = ["answer", "challenge"];
+const ANSWERS: [&str; 4] = ["answer", "back", "challenge", "question"];
 
 /// True for the name of a page that the gate has.
 pub(crate) fn has(name: &str) -> bool {
@@ -30,17 +39,19 @@ pub(crate) fn answer(
     body: ReadBody<'_>,
 ) -> Next {
     let page = match (facts.method, name, body) {
+        // Who loads the page of a question again, or opens it from somewhere else.
+        (&Method::GET | &Method::HEAD, "question" | "back", _) => live.pages.led_back("/"),
         (&Method::GET | &Method::HEAD, name, _) => asset(name),
-        (&Method::POST, "answer" | "challenge", ReadBody::Unread) => {
-            return Next::ReadBody(BODY_MAX);
-        }
-        (&Method::POST, "answer", ReadBody::Read(body)) => solved(connection, live, facts, body),
-        (&Method::POST, "challenge", ReadBody::Read(body)) => {
-            challenge(connection, live, facts, body)
-        }
-        (&Method::POST, "answer" | "challenge", ReadBody::Failed) => {
-            Page::text(400, "request body too long, too late or incomplete\n")
-        }
+        (&Method::POST, name, body) if ANSWERS.contains(&name) => match (name, body) {
+            (_, ReadBody::Unread) => return Next::ReadBody(BODY_MAX),
+            (_, ReadBody::Failed) => {
+                Page::text(400, "request body too long, too late or incomplete\n")
+            }
+            ("answer", ReadBody::Read(body)) => solved(connection, live, facts, body),
+            ("challenge", ReadBody::Read(body)) => challenge(connection, live, facts, body),
+            ("back", ReadBody::Read(body)) => back(&connection.worker.gate, live, facts, body),
+            (_, ReadBody::Read(body)) => question(&connection.worker.gate, live, facts, body),
+        },
         _ => no_page(),
     };
     connection.worker.gate.metrics.own.inc();
@@ -90,16 +101,133 @@ fn solved(connection: &Connection, live: &Live, facts: &Facts<'_>, body: &[u8]) 
             page.with_cookie(Some(solved.set_cookie))
         }
         Err(refusal) => {
-            gate.metrics
-                .answers_refused
-                .get_or_create(&[("reason", refusal.name())])
-                .inc();
+            gate.metrics.answer_refused(refusal.name());
             if refusal.is_evidence() {
                 gate.count_failure(visitor.source);
             }
             live.pages.refused(refusal)
         }
     }
+}
+
+/// Checks the answer to a question, and gives a small clearance for it and the way back. Whatever does not count leads to the question
+/// again, or to a new one.
+fn question(gate: &Gate, live: &Live, facts: &Facts<'_>, body: &[u8]) -> Page {
+    let (policy, time) = (&live.policy, gate.clock.now());
+    if policy.limits.question_pages == 0 {
+        return no_page();
+    }
+    // Whoever is denied has to do more than that.
+    if gate.can_be_lifted(facts.visitor().source) {
+        return back(gate, live, facts, body);
+    }
+    if gate.challenger.asks_for_other(body) {
+        return new_question(gate, live, facts, body, Note::None);
+    }
+    let (visitor, language) = (facts.visitor(), language(facts.headers));
+    let given = policy.solutions(visitor.source, time).most();
+    let cookies: Vec<&[u8]> = facts.cookies().collect();
+    let turn = Turn {
+        wait_seconds: policy.limits.question_seconds,
+        take: || match live.setup.defences.has(Defence::QuestionTurns) {
+            true => policy.take_question(visitor.source, time),
+            false => Ok(()),
+        },
+    };
+    let answered = gate.challenger.answer_question(
+        &visitor,
+        (body, language),
+        cookies.iter().copied(),
+        policy.limits.question_budget(given),
+        gate.moment(),
+        turn,
+    );
+    let again = |asked: Question, wait: u32, note: Note| {
+        let token = gate.challenger.token_of(body);
+        live.pages.question(language, (token, asked), wait, note)
+    };
+    match answered {
+        Ok(solved) => {
+            if solved.earned == Earned::New {
+                policy.count_solution(visitor.source, time);
+            }
+            gate.metrics.solved.inc();
+            gate.metrics.questions_answered.inc();
+            let page = live.pages.led_back(&solved.return_to);
+            page.with_cookie(Some(solved.set_cookie))
+        }
+        Err(Unanswered::Wrong(asked)) => {
+            gate.metrics.answer_refused("wrong");
+            again(asked, gate.question_wait(live, visitor.source), Note::Wrong)
+        }
+        Err(Unanswered::TooSoon(asked, seconds)) => {
+            gate.metrics.answer_refused("too_soon");
+            again(asked, seconds, Note::Early)
+        }
+        Err(Unanswered::Refused(refusal)) => {
+            gate.metrics.answer_refused(refusal.name());
+            refused_question(gate, live, facts, body, refusal)
+        }
+    }
+}
+
+/// What follows where the question of an answer is void: the way back for who is cleared by now, a page about cookies, or another question.
+fn refused_question(
+    gate: &Gate,
+    live: &Live,
+    facts: &Facts<'_>,
+    body: &[u8],
+    refusal: Refusal,
+) -> Page {
+    let return_to = gate.challenger.return_of(body);
+    let known = gate.clearance(facts);
+    // A form that was sent twice.
+    if known.is_some_and(|known| gate.is_good(live, &known, facts.visitor().source)) {
+        return live.pages.led_back(&return_to);
+    }
+    match refusal {
+        Refusal::NoCookie => live
+            .pages
+            .cookies_needed(language(facts.headers), &return_to),
+        _ => new_question(gate, live, facts, body, Note::New),
+    }
+}
+
+/// A new challenge for a visitor, which leads back to a page.
+fn minted(gate: &Gate, live: &Live, facts: &Facts<'_>, return_to: &str) -> Puzzle {
+    gate.metrics.challenges.inc();
+    let visitor = facts.visitor();
+    let terms = gate.terms(live, visitor.source, gate.clearance(facts).as_ref());
+    let (page, cookies) = (return_to.as_bytes(), facts.cookies());
+    gate.challenger
+        .mint(&visitor, page, terms, cookies, gate.moment())
+}
+
+/// A new question for who came from a challenge of ours.
+fn new_question(gate: &Gate, live: &Live, facts: &Facts<'_>, body: &[u8], note: Note) -> Page {
+    let visitor = facts.visitor();
+    let return_to = gate.challenger.return_of(body);
+    let puzzle = minted(gate, live, facts, &return_to);
+    let wait = gate.question_wait(live, visitor.source);
+    let asked = (puzzle.token.as_str(), puzzle.question);
+    let page = live
+        .pages
+        .question(language(facts.headers), asked, wait, note);
+    page.with_cookie(puzzle.set_cookie)
+}
+
+/// The harder challenge for a person at an address that is denied, or the page first asked for where that is done already.
+fn back(gate: &Gate, live: &Live, facts: &Facts<'_>, body: &[u8]) -> Page {
+    let visitor = facts.visitor();
+    let return_to = gate.challenger.return_of(body);
+    let known = gate.clearance(facts);
+    let is_denied = gate.can_be_lifted(visitor.source);
+    if !is_denied || known.is_some_and(|known| gate.is_good(live, &known, visitor.source)) {
+        return live.pages.led_back(&return_to);
+    }
+    let puzzle = minted(gate, live, facts, &return_to);
+    let page = live.pages.challenge(language(facts.headers), &puzzle, None);
+    page.with_cookie(puzzle.set_cookie)
 }
 
 /// Another challenge for a page that waits for one, or its way back where the browser has a clearance by now.
@@ -111,15 +239,7 @@ fn challenge(connection: &Connection, live: &Live, facts: &Facts<'_>, body: &[u8
     if known.is_some_and(|known| gate.is_good(live, &known, visitor.source)) {
         return live.pages.cleared(&return_to);
     }
-    let terms = gate.terms(live, visitor.source, known.as_ref());
-    gate.metrics.challenges.inc();
-    let puzzle = gate.challenger.mint(
-        &visitor,
-        return_to.as_bytes(),
-        terms,
-        facts.cookies(),
-        gate.moment(),
-    );
+    let puzzle = minted(gate, live, facts, &return_to);
     let page = live.pages.puzzle(&puzzle);
     page.with_cookie(puzzle.set_cookie)
 }

@@ -8,6 +8,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cattlegrid_core::policy::Action;
+use cattlegrid_core::policy::Clearance;
+use cattlegrid_core::policy::Place;
+use cattlegrid_core::policy::Ruling;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWrite;
@@ -17,6 +20,7 @@ use super::forward::Forward;
 use crate::settings::trust;
 use crate::site::FromSite;
 use crate::site::ToSite;
+use crate::state::InFlight;
 use crate::state::Worker;
 
 /// How often an open websocket is checked.
@@ -35,11 +39,12 @@ pub(super) async fn run(
     let wait = forward.live.setup.waits.websocket;
     // What the site sent with its response goes first.
     let from_site = Cursor::new(read).chain(from_site);
-    let worker = &forward.in_flight.worker;
+    let InFlight { worker, entry, .. } = &forward.in_flight;
+    let client = (forward.client, entry.clearance);
     tokio::select! {
         _ = copy(from_client, to_site, &moved) => {}
         _ = copy(from_site, to_client, &moved) => {}
-        () = watch(worker, forward.client, &moved, wait) => {}
+        () = watch(worker, client, &moved, wait) => {}
     }
     forward.in_flight.entry.bytes = moved.into_inner();
     forward.in_flight.is_whole = true;
@@ -64,8 +69,15 @@ async fn copy(
 }
 
 /// Ends when nothing has moved for too long, or when the client is denied meanwhile.
-async fn watch(worker: &Worker, address: Option<IpAddr>, moved: &AtomicU64, wait: Duration) {
+async fn watch(
+    worker: &Worker,
+    (address, clearance): (Option<IpAddr>, Option<Clearance>),
+    moved: &AtomicU64,
+    wait: Duration,
+) {
     let source = trust::source(address);
+    let lifts =
+        clearance.is_some_and(|clearance| clearance.lifts_denial && clearance.place == Place::Home);
     let (mut before, mut silent) = (0, Duration::ZERO);
     loop {
         tokio::time::sleep(CHECK).await;
@@ -78,7 +90,9 @@ async fn watch(worker: &Worker, address: Option<IpAddr>, moved: &AtomicU64, wait
         before = now;
         let standing = worker.gate.standing.load();
         let ruling = standing.ruling(source, 0, worker.gate.clock.now());
-        if silent >= wait || ruling.is_some_and(|ruling| ruling.action == Action::Deny) {
+        let is_denied =
+            |ruling: Ruling| ruling.action == Action::Deny && !(lifts && ruling.can_be_lifted());
+        if silent >= wait || ruling.is_some_and(is_denied) {
             return;
         }
     }

@@ -74,10 +74,14 @@ pub enum Defence {
     SecretKey,
     /// The gate's time does not leap with the wall clock.
     SteadyClock,
+    /// The answer to a question counts after a wait.
+    QuestionWait,
+    /// Answers of a source and of its network to questions count one after the other.
+    QuestionTurns,
 }
 
 #[cfg(debug_assertions)]
-const NAMES: [(&str, Defence); 35] = [
+const NAMES: [(&str, Defence); 37] = [
     ("framing", Defence::Framing),
     ("host", Defence::Host),
     ("spoofed_headers", Defence::SpoofedHeaders),
@@ -113,6 +117,8 @@ const NAMES: [(&str, Defence); 35] = [
     ("cheap_answers", Defence::CheapAnswers),
     ("secret_key", Defence::SecretKey),
     ("steady_clock", Defence::SteadyClock),
+    ("question_wait", Defence::QuestionWait),
+    ("question_turns", Defence::QuestionTurns),
 ];
 
 /// Which defences are on.

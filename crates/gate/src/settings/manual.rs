@@ -18,6 +18,8 @@ workers = 0
 prefix = "/.cattlegrid/"
 # How people who were stopped by mistake can reach you; shown on the pages.
 contact = ""
+# An HTML file as a frame around the gate's pages, with the placeholders {{lang}}, {{title}}, {{style}} and {{content}} (docs/gate.md).
+# template = "/etc/cattlegrid/page.html"
 # Whose word about a client's address (X-Forwarded-For, Forwarded, a PROXY header) is taken: addresses, networks, and "unix" for
 # whoever connects through a socket file. Without any, such headers are ignored.
 trusted_proxies = []
@@ -59,6 +61,36 @@ bits = 15
 # What a clearance is tied to beside the site: "agent" (the browser; in another network it is good for k1 pages, then an easy challenge
 # confirms it there), or "network" (the browser and its /24 or /48 network).
 binding = "agent"
+
+# Robots that name themselves, by what they come for (docs/crawlers.md). Treatments: "allow" (passes once its address or signature proves
+# the name; the name alone is limited), "limit" (k1 pages a day and these again and again, then 429), "visitor" (like anybody),
+# "challenge" and "refuse" (from the first page).
+[gate.crawlers]
+# standard: search, AI search and fetchers for people are allowed, AI training and SEO limited. no_training: training is refused.
+# search_only: all AI is refused. open: all are allowed. closed: all are challenged, feed readers, previews and monitors limited.
+preset = "standard"
+# Pages in 24 hours of one proven robot from all its addresses, and of one that fetches what its users ask for.
+pages = 100000
+fetched_pages = 5000
+# The name server that says whether an address is an operator's, where its networks do not: "system" (/etc/resolv.conf), an address with
+# or without a port, or "off". Requests never wait for it.
+resolver = "system"
+# site: robots.txt is the site's. merged: the gate adds groups for refused robots, the tokens that only robots.txt knows (Google-Extended)
+# and Content-Usage to it.
+robots_txt = "site"
+
+# What goes before the preset: by purpose (search, ai_search, ai_training, ai, user_triggered, preview, monitor, feed, proxy, archive,
+# advertising, seo, academic, library, automation, scanner, other), and before that by operator or robot ('cattlegrid lists show').
+[gate.crawlers.purposes]
+# seo = "refuse"
+[gate.crawlers.robots]
+# openai = "allow"
+# GPTBot = "refuse"
+# Robots that sign their requests (Web Bot Auth). Keys are fetched from the agent's directory over HTTPS, or read from a file.
+# [[gate.crawlers.signed]]
+# agent = "https://bot.example"               # as it stands in Signature-Agent
+# keys = "/etc/cattlegrid/bot.example.json"   # a JSON Web Key Set, instead of the directory
+# treatment = "allow"
 
 # [[gate.listen]]
 # address = "0.0.0.0:8080"          # or "[::]:8080", or "unix:/run/cattlegrid/gate.sock"

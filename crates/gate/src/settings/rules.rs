@@ -237,7 +237,9 @@ fn pattern(text: &str) -> Result<Regex, String> {
             text.len()
         ));
     }
+    // Bytes and not letters: paths and agents are, and (?i) needs no tables for that.
     RegexBuilder::new(text)
+        .unicode(false)
         .size_limit(PATTERN_BYTES_MAX)
         .dfa_size_limit(PATTERN_BYTES_MAX)
         .nest_limit(50)

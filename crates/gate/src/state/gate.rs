@@ -1,11 +1,13 @@
 //! What all threads of the gate share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 
 use arc_swap::ArcSwap;
 use cattlegrid_core::policy::Counters;
+use cattlegrid_core::policy::Crawlers;
 use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Standing;
 use cattlegrid_core::policy::Suspects;
@@ -17,7 +19,10 @@ use crate::challenge::Moment;
 use crate::challenge::Pages;
 use crate::settings::Setup;
 use crate::state::clock::Clock;
+use crate::state::keyring::Keyring;
+use crate::state::keyring::Used;
 use crate::state::metrics::Metrics;
+use crate::state::names::Names;
 
 /// What a reload replaces.
 #[derive(Debug)]
@@ -32,6 +37,8 @@ pub(crate) struct Live {
     pub(crate) session_cookies: Vec<Vec<u8>>,
     /// The pages that the gate shows.
     pub(crate) pages: Pages,
+    /// Robots by their names, and what the owner wants for them.
+    pub(crate) crawlers: Crawlers,
 }
 
 /// What all threads share.
@@ -56,6 +63,14 @@ pub(crate) struct Gate {
     pub(crate) connections: AtomicUsize,
     /// Clients in whose visits something is suspicious.
     pub(crate) suspects: ArcSwap<Suspects>,
+    /// Which addresses have the names of which operators.
+    pub(crate) names: Names,
+    /// The robots.txt of sites, merged with what the owner wants.
+    pub(crate) robots_txt: ArcSwap<BTreeMap<String, String>>,
+    /// Keys of robots that sign their requests.
+    pub(crate) keyring: ArcSwap<Keyring>,
+    /// Signatures that were used.
+    pub(crate) used: Used,
     /// A source has crossed the second limit: it is to be judged now.
     pub(crate) has_crossed: AtomicBool,
 }

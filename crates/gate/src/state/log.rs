@@ -11,11 +11,13 @@ use std::time::Instant;
 use cattlegrid_core::policy::Clearance;
 use cattlegrid_core::policy::Decision;
 use cattlegrid_core::policy::Reason;
+use cattlegrid_core::profile::Content;
 use cattlegrid_core::text::is_invisible;
 use cattlegrid_http1::Method;
 
 use crate::challenge::Page;
 use crate::settings::trust::write_address;
+use crate::state::incident::Incident;
 use crate::state::metrics::Metrics;
 use crate::state::sent;
 use crate::state::sent::Sent;
@@ -37,9 +39,13 @@ pub(crate) struct Entry {
     pub(crate) status: u16,
     pub(crate) bytes: u64,
     pub(crate) outcome: Outcome,
+    /// What the request counts as; it is not written.
+    pub(crate) content: Content,
     pub(crate) would: Option<Decision>,
     pub(crate) entry: Option<u64>,
     pub(crate) clearance: Option<Clearance>,
+    /// The number on the page of a refusal.
+    pub(crate) incident: Option<Incident>,
     /// The client has not got all of the answer.
     pub(crate) is_cut: bool,
 }
@@ -222,6 +228,9 @@ fn write(entry: &Entry, texts: &Texts<'_>, took: Duration, out: &mut Vec<u8>) {
     }
     if let Some(clearance) = entry.clearance {
         hexadecimal("clearance", clearance.id, out);
+    }
+    if let Some(incident) = entry.incident {
+        word("incident", &incident.to_string(), out);
     }
     if entry.is_cut {
         out.extend_from_slice(b",\"cut\":true");

@@ -1,6 +1,7 @@
 //! What the gate counts about itself, as Prometheus reads it. Every label is one of a few fixed words.
 
 use cattlegrid_core::policy::Decision;
+use cattlegrid_core::policy::Looked;
 use cattlegrid_core::policy::Reason;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -25,7 +26,8 @@ pub(crate) struct Metrics {
     pub(crate) upstream_failures: Family<Labels, Counter>,
     pub(crate) challenges: Counter,
     pub(crate) solved: Counter,
-    pub(crate) answers_refused: Family<Labels, Counter>,
+    pub(crate) questions_answered: Counter,
+    answers_refused: Family<Labels, Counter>,
     pub(crate) panics: Counter,
     pub(crate) connections: Gauge,
     pub(crate) connections_refused: Counter,
@@ -43,6 +45,7 @@ pub(crate) struct Metrics {
     pub(crate) reload_failed: Gauge,
     pub(crate) reloads: Counter,
     pub(crate) snapshot_failed: Gauge,
+    lookups: Family<Labels, Counter>,
     duration: Histogram,
 }
 
@@ -64,7 +67,7 @@ const REFUSED: [&str; 7] = [
     "question",
 ];
 const FAILURES: [&str; 3] = ["unreachable", "broken", "late"];
-const REFUSALS: [&str; 9] = [
+const REFUSALS: [&str; 11] = [
     "malformed",
     "forged",
     "restarted",
@@ -74,7 +77,12 @@ const REFUSALS: [&str; 9] = [
     "other_visitor",
     "too_easy",
     "spent",
+    "wrong",
+    "too_soon",
 ];
+
+/// What name servers say about the addresses of robots.
+const LOOKUPS: [&str; 3] = ["confirmed", "denied", "failed"];
 
 /// Makes metrics, each under its name.
 struct Making(Registry);
@@ -136,6 +144,7 @@ impl Default for Metrics {
             upstream_failures: make.known("upstream_failures", "Requests that the site did not answer", "kind", &FAILURES),
             challenges: make.counter("challenges", "Challenges shown"),
             solved: make.counter("solved", "Challenges solved"),
+            questions_answered: make.counter("questions_answered", "Challenges solved by answering a question, without JavaScript"),
             answers_refused: make.known("answers_refused", "Answers to challenges that did not count", "reason", &REFUSALS),
             panics: make.counter("panics", "Requests during which the gate had an error of its own; each was challenged"),
             connections: make.gauge("connections", "Connections of clients"),
@@ -154,6 +163,7 @@ impl Default for Metrics {
             reload_failed: make.gauge("reload_failed", "1 when the last reload was refused; the old settings stay"),
             reloads: make.counter("reloads", "Reloads that were carried out"),
             snapshot_failed: make.gauge("snapshot_failed", "1 while counters cannot be saved"),
+            lookups: make.known("lookups", "Addresses of robots that name servers were asked about", "result", &LOOKUPS),
             registry: make.0,
         }
     }
@@ -166,9 +176,26 @@ impl Metrics {
         self.reasons[reason as usize].inc();
     }
 
+    /// Counts an answer to a challenge that did not count.
+    pub(crate) fn answer_refused(&self, reason: &'static str) {
+        self.answers_refused
+            .get_or_create(&[("reason", reason)])
+            .inc();
+    }
+
     /// Counts what would have been decided.
     pub(crate) fn would(&self, decision: Decision) {
         self.would[decision as usize].inc();
+    }
+
+    /// Counts a lookup of a robot's address.
+    pub(crate) fn looked_up(&self, looked: Looked) {
+        let result = match looked {
+            Looked::Confirmed => "confirmed",
+            Looked::Denied => "denied",
+            Looked::Unknown => "failed",
+        };
+        self.lookups.get_or_create(&[("result", result)]).inc();
     }
 
     /// Counts an answer.

@@ -95,6 +95,10 @@ impl Base {
         if backup(path).exists() {
             return Err(Fault::Vanished(path.to_owned(), backup(path)));
         }
+        if let Some(folder) = path.parent() {
+            // Where that fails, the next step says what it cannot write.
+            let _ = fs::create_dir_all(folder);
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut base = Base::connect(Path::new(":memory:"), flags)?;
         let fault = |error: rusqlite::Error| Fault::of(path, &error);

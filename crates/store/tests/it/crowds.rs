@@ -37,7 +37,7 @@ fn crowd(daily: u64, now: u32) -> Crowd {
     }
 }
 
-fn people(crowd: Option<Crowd>, now: u32) -> SourceReport {
+pub(crate) fn people(crowd: Option<Crowd>, now: u32) -> SourceReport {
     let pages = crowd.map_or(10_000, |crowd| crowd.pages);
     SourceReport {
         source: "192.0.2.7".to_owned(),
@@ -66,7 +66,12 @@ fn people(crowd: Option<Crowd>, now: u32) -> SourceReport {
     }
 }
 
-fn update(source: SourceReport, known: &[(u64, Entry)], limits: &Limits, now: u32) -> Outcome {
+pub(crate) fn update(
+    source: SourceReport,
+    known: &[(u64, Entry)],
+    limits: &Limits,
+    now: u32,
+) -> Outcome {
     let report = Report {
         sources: vec![source],
         ..Report::default()

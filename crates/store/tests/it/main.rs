@@ -11,6 +11,7 @@ mod child;
 mod clock;
 mod crash;
 mod crowds;
+mod denials;
 mod export;
 mod faults;
 mod flips;

@@ -200,6 +200,17 @@ impl Gate {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Runs the program with a file of the gate's folder as its last argument. Gives what that printed.
+    pub(crate) fn command(&self, arguments: &[&str], file: &str) -> String {
+        let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+            .args(arguments)
+            .arg(self.path(file))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -472,7 +472,7 @@ proptest! {
         prop_assert!(gate.answer(&visitor, form.as_bytes(), headers(), PAGES, now).is_err());
         prop_assert_eq!(gate.return_of(&body), "/");
         prop_assert_eq!(gate.find(headers(), &visitor, unix), None);
-        let puzzle = gate.mint(&visitor, &target, Terms { bits, confirms: None }, headers(), now);
+        let puzzle = gate.mint(&visitor, &target, Terms { bits, ..TERMS }, headers(), now);
         prop_assert!(puzzle.set_cookie.is_some() && puzzle.bits <= 32);
     }
 }

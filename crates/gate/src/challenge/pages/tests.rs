@@ -18,6 +18,7 @@ fn pages(contact: &str) -> Pages {
     Pages {
         prefix: "/.cattlegrid/".to_owned(),
         contact: contact.to_owned(),
+        template: None,
     }
 }
 
@@ -26,6 +27,7 @@ fn puzzle(token: &str) -> Puzzle {
         token: token.to_owned(),
         seed: "0123456789abcdef0123456789abcdef".to_owned(),
         bits: 15,
+        question: Question::of(7),
         set_cookie: None,
     }
 }
@@ -34,9 +36,15 @@ fn puzzle(token: &str) -> Puzzle {
 fn all(language: Language, text: &str) -> Vec<Page> {
     let (pages, reader) = (pages(text), Reader::Person(language));
     vec![
-        pages.challenge(language, &puzzle(text)),
-        pages.block(reader, text),
-        pages.throttle(reader, 30),
+        pages.challenge(language, &puzzle(text), Some(10)),
+        pages.challenge(language, &puzzle(text), None),
+        pages.question(language, (text, Question::of(3)), 10, Note::None),
+        pages.question(language, (text, Question::of(4)), 10, Note::Wrong),
+        pages.question(language, (text, Question::of(5)), 20, Note::Early),
+        pages.question(language, (text, Question::of(6)), 10, Note::New),
+        pages.cookies_needed(language, text),
+        pages.block(reader, text, None),
+        pages.throttle(reader, 30, "K7QX-29FM"),
         pages.upstream_failed(reader, Upstream::Unreachable, text),
         pages.upstream_failed(reader, Upstream::Late, text),
     ]
@@ -53,8 +61,8 @@ fn all_json(text: &str) -> Vec<Page> {
     };
     vec![
         pages.challenge_needed(),
-        pages.block(reader, text),
-        pages.throttle(reader, 30),
+        pages.block(reader, text, None),
+        pages.throttle(reader, 30, "K7QX-29FM"),
         pages.upstream_failed(reader, Upstream::Unreachable, text),
         pages.upstream_failed(reader, Upstream::Late, text),
         pages.puzzle(&puzzle(text)),
@@ -86,11 +94,12 @@ fn h080_whatever_is_put_on_a_page_stays_text() {
         for text in HOSTILE {
             for (page, plain) in all(language, text).iter().zip(&plain) {
                 // A link for an address of a page is the one tag that a text adds.
-                let tags: Vec<&str> = skeleton(&page.body)
-                    .into_iter()
-                    .filter(|tag| !matches!(*tag, "a" | "/a"))
-                    .collect();
-                assert_eq!(tags, skeleton(&plain.body), "{text}");
+                let tags = [page, plain].map(|page| {
+                    let tags = skeleton(&page.body).into_iter();
+                    tags.filter(|tag| !matches!(*tag, "a" | "/a"))
+                        .collect::<Vec<&str>>()
+                });
+                assert_eq!(tags[0], tags[1], "{text}");
                 assert_eq!(page.body.matches('"').count() % 2, 0);
                 for bad in [
                     "<script>",
@@ -162,7 +171,7 @@ fn programs_get_json_that_can_be_read() {
         }
     }
     let block: Value =
-        serde_json::from_str(&pages("mail").block(Reader::Program, "a-1").body).unwrap();
+        serde_json::from_str(&pages("mail").block(Reader::Program, "a-1", None).body).unwrap();
     assert_eq!(
         (&block["error"], &block["incident"]),
         (&json!("blocked"), &json!("a-1"))
@@ -174,14 +183,21 @@ fn each_page_has_its_status() {
     let statuses = |pages: Vec<Page>| pages.iter().map(|page| page.status).collect::<Vec<_>>();
     assert_eq!(
         statuses(all(Language::German, "x")),
-        [403, 403, 429, 502, 504]
+        [403, 403, 403, 403, 429, 403, 403, 403, 429, 502, 504]
     );
+    let back = pages("").led_back("/page?x");
+    assert_eq!((back.status, header(&back, "location")), (303, "/page?x"));
+    let early = pages("").question(Language::Dutch, ("", Question::of(1)), 17, Note::Early);
+    assert_eq!(header(&early, "retry-after"), "17");
     assert_eq!(
         statuses(all_json("x")),
         [403, 403, 429, 502, 504, 200, 200, 200, 403]
     );
     assert_eq!(
-        header(&pages("").throttle(Reader::Program, 7), "retry-after"),
+        header(
+            &pages("").throttle(Reader::Program, 7, "K7QX-29FM"),
+            "retry-after"
+        ),
         "7"
     );
 }
@@ -191,9 +207,9 @@ fn pages_are_small_in_every_language_and_say_it_in_that_language() {
     // The longest token, made for a target of 2,048 bytes.
     let token = "A".repeat(crate::challenge::token::TEXT_BYTES_MAX);
     for language in Language::ALL {
-        let page = pages("mail@example.org").challenge(language, &puzzle(&token));
+        let page = pages("mail@example.org").challenge(language, &puzzle(&token), Some(10));
         assert!(
-            page.body.len() < 6 << 10,
+            page.body.len() < 11 << 10,
             "{language:?} {}",
             page.body.len()
         );
@@ -210,10 +226,40 @@ fn pages_are_small_in_every_language_and_say_it_in_that_language() {
             language == Language::English
                 || texts.noscript != Texts::of(Language::English).noscript
         );
-        let wait = pages("").throttle(Reader::Person(language), 45);
+        let question = puzzle(&token).question.text(texts);
+        assert!(page.body.contains(&format!(
+            "<label for=\"answer\">{}</label>",
+            escape(&question)
+        )));
+        let without = pages("").challenge(language, &puzzle(&token), None);
+        assert!(without.body.contains(&escape(texts.noscript)) && !without.body.contains("<form"));
+        let cookies = pages("").cookies_needed(language, "/wanted?a=1&b=2");
+        assert!(cookies.body.contains("<a href=\"/wanted?a=1&amp;b=2\">"));
+        let wait = pages("").throttle(Reader::Person(language), 45, "K7QX-29FM");
         assert!(wait.body.contains("45") && !wait.body.contains("{n}"));
-        let block = pages("").block(Reader::Person(language), "2f9c-11");
+        let block = pages("").block(Reader::Person(language), "2f9c-11", None);
         assert!(block.body.contains("2f9c-11") && block.body.contains(&escape(texts.no_contact)));
+    }
+}
+
+#[test]
+fn a_frame_of_the_owner_holds_every_page() {
+    let frame = "<!doctype html><html lang=\"{{lang}}\"><head><title>{{title}} - Shop</title><link rel=\"stylesheet\" href=\"{{style}}\"></head><body><header>Shop</header>{{content}}</body></html>";
+    let framed = Pages {
+        template: Some(Template::parse(frame).unwrap()),
+        ..pages("x")
+    };
+    let language = Language::French;
+    for page in [
+        framed.challenge(language, &puzzle("x"), Some(10)),
+        framed.block(Reader::Person(language), "<b>", None),
+        framed.cookies_needed(language, "/"),
+    ] {
+        assert!(page.body.starts_with("<!doctype html><html lang=\"fr\">"));
+        assert!(page.body.contains(" - Shop</title>") && page.body.contains("</header><main"));
+        assert!(page.body.contains("style.") && !page.body.contains("{{"));
+        assert!(!page.body.contains("<b>"));
+        assert_eq!(header(&page, "cache-control"), "no-store");
     }
 }
 
@@ -221,7 +267,7 @@ fn pages_are_small_in_every_language_and_say_it_in_that_language() {
 fn only_addresses_become_links() {
     let foot = |contact: &str| {
         pages(contact)
-            .block(Reader::Person(Language::English), "1")
+            .block(Reader::Person(Language::English), "1", None)
             .body
     };
     assert!(

@@ -1,10 +1,13 @@
 //! German.
 
+use super::Ask;
+use super::Group;
 use super::Texts;
 
 pub(super) const TEXTS: Texts = Texts {
     challenge_title: "Einen Moment bitte",
-    challenge_why: "Aus Ihrem Netz wurden viele Seiten dieser Website abgerufen. Damit sie für Menschen schnell bleibt, rechnet Ihr Browser kurz. Sie müssen nichts tun; nichts über Sie wird an andere weitergegeben.",
+    challenge_why: "Aus Ihrem Netz wurden viele Seiten dieser Website abgerufen. Damit sie für Menschen schnell bleibt, rechnet Ihr Browser kurz.",
+    challenge_calm: "Sie müssen nichts tun; nichts über Sie wird an andere weitergegeben.",
     working: "Ihr Browser rechnet …",
     left: "Noch etwa {n} Sekunden.",
     done: "Fertig. Ihre Seite wird geladen.",
@@ -20,6 +23,7 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "Kein Zugang",
     block_why: "Anfragen aus Ihrem Netz sahen aus wie die eines Programms, das diese Website kopiert.",
     block_cure: "Wenn Sie ein Mensch sind, ist das ein Irrtum. Nennen Sie dem Betreiber die Nummer unten; sie zeigt, warum Sie abgewiesen wurden, und er kann Sie einlassen.",
+    block_back: "Ich bin ein Mensch: Mein Browser soll eine längere Rechnung lösen",
     throttle_title: "Bitte warten Sie kurz",
     throttle_why: "In kurzer Zeit wurden zu viele Seiten abgerufen.",
     throttle_cure: "In {n} Sekunden geht es weiter.",
@@ -27,4 +31,61 @@ pub(super) const TEXTS: Texts = Texts {
     upstream_unreachable: "Der Server hinter dieser Seite ist nicht erreichbar oder gab eine unbrauchbare Antwort.",
     upstream_late: "Der Server hinter dieser Seite brauchte zu lange für eine Antwort.",
     upstream_cure: "Es liegt nicht an Ihnen. Bitte versuchen Sie es in ein paar Minuten wieder.",
+    question_title: "Eine kurze Frage",
+    question_why: "Ihr Browser kann die Berechnung nicht ausführen, zum Beispiel weil JavaScript ausgeschaltet ist. Bitte beantworten Sie stattdessen diese Frage.",
+    question_hint: "Antworten Sie mit einer Zahl. Die Antwort zählt ab {n} Sekunden nach dem Öffnen dieser Seite, Sie brauchen sich also nicht zu beeilen; die Wartezeit hindert Programme daran, das tausendfach zu tun.",
+    question_send: "Antwort senden",
+    question_wrong: "Das ist nicht die richtige Zahl. Bitte versuchen Sie es noch einmal.",
+    question_early: "Die Antwort stimmt, kam aber zu früh. Bitte senden Sie sie in {n} Sekunden noch einmal.",
+    question_new: "Die letzte Frage kann nicht mehr beantwortet werden. Hier ist eine neue.",
+    question_other: "Andere Frage",
+    question_instead: "Stattdessen eine Frage beantworten",
+    cookies_title: "Cookies sind nötig",
+    cookies_cure: "Wenn Sie keine Cookies erlauben möchten, kann Ihnen der Betreiber helfen.",
+    ask: Ask {
+        numbers: [
+            "null",
+            "eins",
+            "zwei",
+            "drei",
+            "vier",
+            "fünf",
+            "sechs",
+            "sieben",
+            "acht",
+            "neun",
+            "zehn",
+            "elf",
+            "zwölf",
+            "dreizehn",
+            "vierzehn",
+            "fünfzehn",
+            "sechzehn",
+            "siebzehn",
+            "achtzehn",
+            "neunzehn",
+            "zwanzig",
+        ],
+        comma: ", ",
+        plus: "Wie viel ist {a} plus {b}?",
+        minus: "Wie viel ist {a} minus {b}?",
+        largest: "Welche dieser Zahlen ist die größte: {list}?",
+        groups: [
+            Group {
+                words: ["Hund", "Katze", "Pferd", "Kuh", "Schaf", "Ente"],
+                place: "Welche Nummer steht vor dem Tier: {list}?",
+                count: "Wie viele dieser Wörter sind Tiere: {list}?",
+            },
+            Group {
+                words: ["Apfel", "Birne", "Banane", "Kirsche", "Zitrone", "Erdbeere"],
+                place: "Welche Nummer steht vor der Frucht: {list}?",
+                count: "Wie viele dieser Wörter sind Früchte: {list}?",
+            },
+            Group {
+                words: ["Hemd", "Mantel", "Hut", "Schuh", "Socke", "Handschuh"],
+                place: "Welche Nummer steht vor dem Kleidungsstück: {list}?",
+                count: "Wie viele dieser Wörter sind Kleidungsstücke: {list}?",
+            },
+        ],
+    },
 };

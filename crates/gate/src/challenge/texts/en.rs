@@ -1,10 +1,13 @@
 //! English.
 
+use super::Ask;
+use super::Group;
 use super::Texts;
 
 pub(super) const TEXTS: Texts = Texts {
     challenge_title: "One moment, please",
-    challenge_why: "Many pages of this site were asked for from your network. To keep the site fast for people, your browser does a short calculation. You need to do nothing; nothing about you is passed on to others.",
+    challenge_why: "Many pages of this site were asked for from your network. To keep the site fast for people, your browser does a short calculation.",
+    challenge_calm: "You need to do nothing; nothing about you is passed on to others.",
     working: "Your browser is calculating …",
     left: "About {n} seconds left.",
     done: "Done. Your page is loading.",
@@ -20,6 +23,7 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "No access",
     block_why: "Requests from your network looked like those of a program that copies this site.",
     block_cure: "If you are a person, this is a mistake. Tell the operator the number below; it shows why you were turned away, and the operator can let you in.",
+    block_back: "I am a person: let my browser do a longer calculation",
     throttle_title: "Please wait a little",
     throttle_why: "Too many pages were asked for in a short time.",
     throttle_cure: "You can go on in {n} seconds.",
@@ -27,4 +31,61 @@ pub(super) const TEXTS: Texts = Texts {
     upstream_unreachable: "The server behind this page cannot be reached or gave an answer that makes no sense.",
     upstream_late: "The server behind this page took too long to answer.",
     upstream_cure: "This is not your fault. Please try again in a few minutes.",
+    question_title: "A short question",
+    question_why: "Your browser cannot do the calculation, for example because JavaScript is switched off. Please answer this question instead.",
+    question_hint: "Answer with a number. The answer counts from {n} seconds after this page was opened, so there is no hurry; the wait keeps programs from doing this a thousand times.",
+    question_send: "Send the answer",
+    question_wrong: "This is not the right number. Please try again.",
+    question_early: "The answer is right, but it came too soon. Please send it again in {n} seconds.",
+    question_new: "The last question can no longer be answered. Here is a new one.",
+    question_other: "Another question",
+    question_instead: "Answer a question instead",
+    cookies_title: "Cookies are needed",
+    cookies_cure: "If you do not want to allow cookies, the operator can help you.",
+    ask: Ask {
+        numbers: [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
+        ],
+        comma: ", ",
+        plus: "What is {a} plus {b}?",
+        minus: "What is {a} minus {b}?",
+        largest: "Which of these numbers is the largest: {list}?",
+        groups: [
+            Group {
+                words: ["dog", "cat", "horse", "cow", "sheep", "duck"],
+                place: "Which number stands before the animal: {list}?",
+                count: "How many of these words are animals: {list}?",
+            },
+            Group {
+                words: ["apple", "pear", "banana", "cherry", "lemon", "strawberry"],
+                place: "Which number stands before the fruit: {list}?",
+                count: "How many of these words are fruits: {list}?",
+            },
+            Group {
+                words: ["shirt", "coat", "hat", "shoe", "sock", "glove"],
+                place: "Which number stands before the piece of clothing: {list}?",
+                count: "How many of these words are pieces of clothing: {list}?",
+            },
+        ],
+    },
 };

@@ -1,10 +1,13 @@
 //! Spanish.
 
+use super::Ask;
+use super::Group;
 use super::Texts;
 
 pub(super) const TEXTS: Texts = Texts {
     challenge_title: "Un momento, por favor",
-    challenge_why: "Desde su red se han pedido muchas páginas de este sitio. Para que siga siendo rápido para las personas, su navegador hace un cálculo breve. No tiene que hacer nada; ningún dato suyo se pasa a otros.",
+    challenge_why: "Desde su red se han pedido muchas páginas de este sitio. Para que siga siendo rápido para las personas, su navegador hace un cálculo breve.",
+    challenge_calm: "No tiene que hacer nada; ningún dato suyo se pasa a otros.",
     working: "Su navegador está calculando …",
     left: "Faltan unos {n} segundos.",
     done: "Listo. Su página se está cargando.",
@@ -20,6 +23,7 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "Sin acceso",
     block_why: "Las peticiones de su red parecían las de un programa que copia este sitio.",
     block_cure: "Si usted es una persona, se trata de un error. Indique al responsable el número de abajo; muestra por qué se le negó el acceso, y el responsable puede dárselo.",
+    block_back: "Soy una persona: que mi navegador haga un cálculo más largo",
     throttle_title: "Espere un poco, por favor",
     throttle_why: "Se han pedido demasiadas páginas en poco tiempo.",
     throttle_cure: "Podrá continuar en {n} segundos.",
@@ -27,4 +31,68 @@ pub(super) const TEXTS: Texts = Texts {
     upstream_unreachable: "No se puede llegar al servidor de esta página, o dio una respuesta inservible.",
     upstream_late: "El servidor de esta página tardó demasiado en responder.",
     upstream_cure: "No es culpa suya. Inténtelo de nuevo en unos minutos.",
+    question_title: "Una pregunta breve",
+    question_why: "Su navegador no puede hacer el cálculo, por ejemplo porque JavaScript está desactivado. Responda en su lugar a esta pregunta.",
+    question_hint: "Responda con un número. La respuesta cuenta a partir de {n} segundos después de abrir esta página, así que no hay prisa; la espera impide que los programas lo hagan miles de veces.",
+    question_send: "Enviar la respuesta",
+    question_wrong: "Ese no es el número correcto. Inténtelo de nuevo.",
+    question_early: "La respuesta es correcta, pero llegó demasiado pronto. Envíela de nuevo en {n} segundos.",
+    question_new: "Ya no se puede responder a la pregunta anterior. Aquí tiene una nueva.",
+    question_other: "Otra pregunta",
+    question_instead: "Responder mejor a una pregunta",
+    cookies_title: "Se necesitan cookies",
+    cookies_cure: "Si no desea permitir las cookies, el responsable del sitio puede ayudarle.",
+    ask: Ask {
+        numbers: [
+            "cero",
+            "uno",
+            "dos",
+            "tres",
+            "cuatro",
+            "cinco",
+            "seis",
+            "siete",
+            "ocho",
+            "nueve",
+            "diez",
+            "once",
+            "doce",
+            "trece",
+            "catorce",
+            "quince",
+            "dieciséis",
+            "diecisiete",
+            "dieciocho",
+            "diecinueve",
+            "veinte",
+        ],
+        comma: ", ",
+        plus: "¿Cuánto es {a} más {b}?",
+        minus: "¿Cuánto es {a} menos {b}?",
+        largest: "¿Cuál de estos números es el mayor: {list}?",
+        groups: [
+            Group {
+                words: ["perro", "gato", "caballo", "vaca", "oveja", "pato"],
+                place: "¿Qué número está delante del animal: {list}?",
+                count: "¿Cuántas de estas palabras son animales: {list}?",
+            },
+            Group {
+                words: ["manzana", "pera", "plátano", "cereza", "limón", "fresa"],
+                place: "¿Qué número está delante de la fruta: {list}?",
+                count: "¿Cuántas de estas palabras son frutas: {list}?",
+            },
+            Group {
+                words: [
+                    "camisa",
+                    "abrigo",
+                    "sombrero",
+                    "zapato",
+                    "calcetín",
+                    "guante",
+                ],
+                place: "¿Qué número está delante de la prenda de vestir: {list}?",
+                count: "¿Cuántas de estas palabras son prendas de vestir: {list}?",
+            },
+        ],
+    },
 };

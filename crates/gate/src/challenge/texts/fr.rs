@@ -1,10 +1,13 @@
 //! French.
 
+use super::Ask;
+use super::Group;
 use super::Texts;
 
 pub(super) const TEXTS: Texts = Texts {
     challenge_title: "Un instant, s’il vous plaît",
-    challenge_why: "De nombreuses pages de ce site ont été demandées depuis votre réseau. Pour que le site reste rapide pour les personnes, votre navigateur effectue un court calcul. Vous n’avez rien à faire ; rien de ce qui vous concerne n’est transmis à des tiers.",
+    challenge_why: "De nombreuses pages de ce site ont été demandées depuis votre réseau. Pour que le site reste rapide pour les personnes, votre navigateur effectue un court calcul.",
+    challenge_calm: "Vous n’avez rien à faire ; rien de ce qui vous concerne n’est transmis à des tiers.",
     working: "Votre navigateur calcule …",
     left: "Encore {n} secondes environ.",
     done: "Terminé. Votre page se charge.",
@@ -20,6 +23,7 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "Accès refusé",
     block_why: "Des requêtes de votre réseau ressemblaient à celles d’un programme qui copie ce site.",
     block_cure: "Si vous êtes une personne, c’est une erreur. Indiquez à l’exploitant le numéro ci-dessous ; il montre pourquoi l’accès a été refusé, et l’exploitant peut vous l’ouvrir.",
+    block_back: "Je suis une personne : mon navigateur fera un calcul plus long",
     throttle_title: "Veuillez patienter un peu",
     throttle_why: "Trop de pages ont été demandées en peu de temps.",
     throttle_cure: "Vous pourrez continuer dans {n} secondes.",
@@ -27,4 +31,50 @@ pub(super) const TEXTS: Texts = Texts {
     upstream_unreachable: "Le serveur derrière cette page est injoignable ou a donné une réponse inutilisable.",
     upstream_late: "Le serveur derrière cette page a mis trop de temps à répondre.",
     upstream_cure: "Vous n’y êtes pour rien. Veuillez réessayer dans quelques minutes.",
+    question_title: "Une courte question",
+    question_why: "Votre navigateur ne peut pas effectuer le calcul, par exemple parce que JavaScript est désactivé. Veuillez répondre à cette question à la place.",
+    question_hint: "Répondez par un nombre. La réponse compte à partir de {n} secondes après l’ouverture de cette page, rien ne presse donc ; l’attente empêche les programmes de le faire des milliers de fois.",
+    question_send: "Envoyer la réponse",
+    question_wrong: "Ce n’est pas le bon nombre. Veuillez réessayer.",
+    question_early: "La réponse est juste, mais elle est arrivée trop tôt. Veuillez la renvoyer dans {n} secondes.",
+    question_new: "Il n’est plus possible de répondre à la question précédente. En voici une nouvelle.",
+    question_other: "Une autre question",
+    question_instead: "Répondre plutôt à une question",
+    cookies_title: "Les cookies sont nécessaires",
+    cookies_cure: "Si vous ne souhaitez pas autoriser les cookies, l’exploitant peut vous aider.",
+    ask: Ask {
+        numbers: [
+            "zéro", "un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix",
+            "onze", "douze", "treize", "quatorze", "quinze", "seize", "dix-sept", "dix-huit",
+            "dix-neuf", "vingt",
+        ],
+        comma: ", ",
+        plus: "Combien font {a} plus {b} ?",
+        minus: "Combien font {a} moins {b} ?",
+        largest: "Lequel de ces nombres est le plus grand : {list} ?",
+        groups: [
+            Group {
+                words: ["chien", "chat", "cheval", "vache", "mouton", "canard"],
+                place: "Quel numéro précède l’animal : {list} ?",
+                count: "Combien de ces mots désignent des animaux : {list} ?",
+            },
+            Group {
+                words: ["pomme", "poire", "banane", "cerise", "citron", "fraise"],
+                place: "Quel numéro précède le fruit : {list} ?",
+                count: "Combien de ces mots désignent des fruits : {list} ?",
+            },
+            Group {
+                words: [
+                    "chemise",
+                    "manteau",
+                    "chapeau",
+                    "chaussure",
+                    "chaussette",
+                    "gant",
+                ],
+                place: "Quel numéro précède le vêtement : {list} ?",
+                count: "Combien de ces mots désignent des vêtements : {list} ?",
+            },
+        ],
+    },
 };

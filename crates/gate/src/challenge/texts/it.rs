@@ -1,10 +1,13 @@
 //! Italian.
 
+use super::Ask;
+use super::Group;
 use super::Texts;
 
 pub(super) const TEXTS: Texts = Texts {
     challenge_title: "Un momento, per favore",
-    challenge_why: "Dalla sua rete sono state richieste molte pagine di questo sito. Perché il sito resti veloce per le persone, il suo browser esegue un breve calcolo. Non deve fare nulla; nulla che la riguardi viene trasmesso ad altri.",
+    challenge_why: "Dalla sua rete sono state richieste molte pagine di questo sito. Perché il sito resti veloce per le persone, il suo browser esegue un breve calcolo.",
+    challenge_calm: "Non deve fare nulla; nulla che la riguardi viene trasmesso ad altri.",
     working: "Il suo browser sta calcolando …",
     left: "Ancora circa {n} secondi.",
     done: "Fatto. La pagina si sta caricando.",
@@ -20,6 +23,7 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "Accesso negato",
     block_why: "Le richieste dalla sua rete sembravano quelle di un programma che copia questo sito.",
     block_cure: "Se è una persona, si tratta di un errore. Comunichi al gestore il numero qui sotto; mostra perché l’accesso è stato negato, e il gestore può concederlo.",
+    block_back: "Sono una persona: il mio browser farà un calcolo più lungo",
     throttle_title: "Attenda un poco, per favore",
     throttle_why: "Sono state richieste troppe pagine in poco tempo.",
     throttle_cure: "Potrà continuare fra {n} secondi.",
@@ -27,4 +31,63 @@ pub(super) const TEXTS: Texts = Texts {
     upstream_unreachable: "Il server di questa pagina non è raggiungibile o ha dato una risposta inutilizzabile.",
     upstream_late: "Il server di questa pagina ha impiegato troppo tempo a rispondere.",
     upstream_cure: "Non dipende da lei. Riprovi fra qualche minuto.",
+    question_title: "Una breve domanda",
+    question_why: "Il suo browser non può eseguire il calcolo, per esempio perché JavaScript è disattivato. Risponda invece a questa domanda.",
+    question_hint: "Risponda con un numero. La risposta vale da {n} secondi dopo l’apertura di questa pagina, quindi non c’è fretta; l’attesa impedisce ai programmi di farlo migliaia di volte.",
+    question_send: "Invia la risposta",
+    question_wrong: "Non è il numero giusto. Riprovi.",
+    question_early: "La risposta è giusta, ma è arrivata troppo presto. La invii di nuovo fra {n} secondi.",
+    question_new: "Alla domanda precedente non si può più rispondere. Eccone una nuova.",
+    question_other: "Un’altra domanda",
+    question_instead: "Rispondi invece a una domanda",
+    cookies_title: "Servono i cookie",
+    cookies_cure: "Se non desidera consentire i cookie, il gestore può aiutarla.",
+    ask: Ask {
+        numbers: [
+            "zero",
+            "uno",
+            "due",
+            "tre",
+            "quattro",
+            "cinque",
+            "sei",
+            "sette",
+            "otto",
+            "nove",
+            "dieci",
+            "undici",
+            "dodici",
+            "tredici",
+            "quattordici",
+            "quindici",
+            "sedici",
+            "diciassette",
+            "diciotto",
+            "diciannove",
+            "venti",
+        ],
+        comma: ", ",
+        plus: "Quanto fa {a} più {b}?",
+        minus: "Quanto fa {a} meno {b}?",
+        largest: "Quale di questi numeri è il più grande: {list}?",
+        groups: [
+            Group {
+                words: ["cane", "gatto", "cavallo", "mucca", "pecora", "anatra"],
+                place: "Quale numero precede l’animale: {list}?",
+                count: "Quante di queste parole sono animali: {list}?",
+            },
+            Group {
+                words: ["mela", "pera", "banana", "ciliegia", "limone", "fragola"],
+                place: "Quale numero precede il frutto: {list}?",
+                count: "Quante di queste parole sono frutti: {list}?",
+            },
+            Group {
+                words: [
+                    "camicia", "cappotto", "cappello", "scarpa", "calzino", "guanto",
+                ],
+                place: "Quale numero precede il capo di abbigliamento: {list}?",
+                count: "Quante di queste parole sono capi di abbigliamento: {list}?",
+            },
+        ],
+    },
 };

@@ -1,10 +1,13 @@
 //! Dutch.
 
+use super::Ask;
+use super::Group;
 use super::Texts;
 
 pub(super) const TEXTS: Texts = Texts {
     challenge_title: "Een ogenblik geduld",
-    challenge_why: "Vanaf uw netwerk zijn veel pagina’s van deze site opgevraagd. Om de site snel te houden voor mensen maakt uw browser een korte berekening. U hoeft niets te doen; er wordt niets over u aan anderen doorgegeven.",
+    challenge_why: "Vanaf uw netwerk zijn veel pagina’s van deze site opgevraagd. Om de site snel te houden voor mensen maakt uw browser een korte berekening.",
+    challenge_calm: "U hoeft niets te doen; er wordt niets over u aan anderen doorgegeven.",
     working: "Uw browser is aan het rekenen …",
     left: "Nog ongeveer {n} seconden.",
     done: "Klaar. Uw pagina wordt geladen.",
@@ -20,6 +23,7 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "Geen toegang",
     block_why: "Verzoeken vanaf uw netwerk leken op die van een programma dat deze site kopieert.",
     block_cure: "Bent u een mens, dan is dit een vergissing. Geef de beheerder het nummer hieronder; het laat zien waarom u geweigerd bent, en de beheerder kan u toelaten.",
+    block_back: "Ik ben een mens: laat mijn browser een langere berekening doen",
     throttle_title: "Wacht even alstublieft",
     throttle_why: "Er zijn in korte tijd te veel pagina’s opgevraagd.",
     throttle_cure: "U kunt over {n} seconden verder.",
@@ -27,4 +31,61 @@ pub(super) const TEXTS: Texts = Texts {
     upstream_unreachable: "De server achter deze pagina is niet bereikbaar of gaf een onbruikbaar antwoord.",
     upstream_late: "De server achter deze pagina deed te lang over een antwoord.",
     upstream_cure: "Het ligt niet aan u. Probeer het over een paar minuten opnieuw.",
+    question_title: "Een korte vraag",
+    question_why: "Uw browser kan de berekening niet uitvoeren, bijvoorbeeld omdat JavaScript is uitgeschakeld. Beantwoord in plaats daarvan deze vraag.",
+    question_hint: "Antwoord met een getal. Het antwoord telt vanaf {n} seconden na het openen van deze pagina, u hoeft zich dus niet te haasten; door de wachttijd kunnen programma’s dit niet duizenden keren doen.",
+    question_send: "Antwoord versturen",
+    question_wrong: "Dat is niet het juiste getal. Probeer het opnieuw.",
+    question_early: "Het antwoord klopt, maar kwam te vroeg. Verstuur het over {n} seconden opnieuw.",
+    question_new: "De vorige vraag kan niet meer worden beantwoord. Hier is een nieuwe.",
+    question_other: "Andere vraag",
+    question_instead: "In plaats daarvan een vraag beantwoorden",
+    cookies_title: "Cookies zijn nodig",
+    cookies_cure: "Als u geen cookies wilt toestaan, kan de beheerder u helpen.",
+    ask: Ask {
+        numbers: [
+            "nul",
+            "een",
+            "twee",
+            "drie",
+            "vier",
+            "vijf",
+            "zes",
+            "zeven",
+            "acht",
+            "negen",
+            "tien",
+            "elf",
+            "twaalf",
+            "dertien",
+            "veertien",
+            "vijftien",
+            "zestien",
+            "zeventien",
+            "achttien",
+            "negentien",
+            "twintig",
+        ],
+        comma: ", ",
+        plus: "Hoeveel is {a} plus {b}?",
+        minus: "Hoeveel is {a} min {b}?",
+        largest: "Welk van deze getallen is het grootst: {list}?",
+        groups: [
+            Group {
+                words: ["hond", "kat", "paard", "koe", "schaap", "eend"],
+                place: "Welk nummer staat voor het dier: {list}?",
+                count: "Hoeveel van deze woorden zijn dieren: {list}?",
+            },
+            Group {
+                words: ["appel", "peer", "banaan", "kers", "citroen", "aardbei"],
+                place: "Welk nummer staat voor de vrucht: {list}?",
+                count: "Hoeveel van deze woorden zijn vruchten: {list}?",
+            },
+            Group {
+                words: ["overhemd", "jas", "hoed", "schoen", "sok", "handschoen"],
+                place: "Welk nummer staat voor het kledingstuk: {list}?",
+                count: "Hoeveel van deze woorden zijn kledingstukken: {list}?",
+            },
+        ],
+    },
 };

@@ -1,10 +1,13 @@
 //! Polish.
 
+use super::Ask;
+use super::Group;
 use super::Texts;
 
 pub(super) const TEXTS: Texts = Texts {
     challenge_title: "Chwileczkę",
-    challenge_why: "Z Twojej sieci pobrano wiele stron tej witryny. Aby pozostała szybka dla ludzi, Twoja przeglądarka wykona krótkie obliczenie. Nie musisz nic robić; żadne dane o Tobie nie są nikomu przekazywane.",
+    challenge_why: "Z Twojej sieci pobrano wiele stron tej witryny. Aby pozostała szybka dla ludzi, Twoja przeglądarka wykona krótkie obliczenie.",
+    challenge_calm: "Nie musisz nic robić; żadne dane o Tobie nie są nikomu przekazywane.",
     working: "Twoja przeglądarka liczy …",
     left: "Pozostało około {n} s.",
     done: "Gotowe. Strona się ładuje.",
@@ -20,6 +23,7 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "Brak dostępu",
     block_why: "Zapytania z Twojej sieci wyglądały jak zapytania programu, który kopiuje tę witrynę.",
     block_cure: "Jeśli jesteś człowiekiem, to pomyłka. Podaj operatorowi poniższy numer; pokazuje on, dlaczego odmówiono dostępu, a operator może go przywrócić.",
+    block_back: "Jestem człowiekiem: niech moja przeglądarka wykona dłuższe obliczenie",
     throttle_title: "Proszę chwilę poczekać",
     throttle_why: "W krótkim czasie pobrano zbyt wiele stron.",
     throttle_cure: "Możesz kontynuować za {n} s.",
@@ -27,4 +31,75 @@ pub(super) const TEXTS: Texts = Texts {
     upstream_unreachable: "Serwer tej strony jest nieosiągalny albo udzielił bezużytecznej odpowiedzi.",
     upstream_late: "Serwer tej strony zbyt długo nie odpowiadał.",
     upstream_cure: "To nie Twoja wina. Spróbuj ponownie za kilka minut.",
+    question_title: "Krótkie pytanie",
+    question_why: "Twoja przeglądarka nie może wykonać obliczenia, na przykład dlatego, że JavaScript jest wyłączony. Zamiast tego odpowiedz na to pytanie.",
+    question_hint: "Odpowiedz liczbą. Odpowiedź liczy się po {n} s od otwarcia tej strony, więc nie trzeba się spieszyć; czas oczekiwania nie pozwala programom robić tego tysiące razy.",
+    question_send: "Wyślij odpowiedź",
+    question_wrong: "To nie jest właściwa liczba. Spróbuj ponownie.",
+    question_early: "Odpowiedź jest dobra, ale przyszła za wcześnie. Wyślij ją ponownie za {n} s.",
+    question_new: "Na poprzednie pytanie nie można już odpowiedzieć. Oto nowe.",
+    question_other: "Inne pytanie",
+    question_instead: "Odpowiedz zamiast tego na pytanie",
+    cookies_title: "Potrzebne są pliki cookie",
+    cookies_cure: "Jeśli nie chcesz zezwolić na pliki cookie, pomoże Ci operator.",
+    ask: Ask {
+        numbers: [
+            "zero",
+            "jeden",
+            "dwa",
+            "trzy",
+            "cztery",
+            "pięć",
+            "sześć",
+            "siedem",
+            "osiem",
+            "dziewięć",
+            "dziesięć",
+            "jedenaście",
+            "dwanaście",
+            "trzynaście",
+            "czternaście",
+            "piętnaście",
+            "szesnaście",
+            "siedemnaście",
+            "osiemnaście",
+            "dziewiętnaście",
+            "dwadzieścia",
+        ],
+        comma: ", ",
+        plus: "Ile to jest {a} plus {b}?",
+        minus: "Ile to jest {a} minus {b}?",
+        largest: "Która z tych liczb jest największa: {list}?",
+        groups: [
+            Group {
+                words: ["pies", "kot", "koń", "krowa", "owca", "kaczka"],
+                place: "Jaki numer stoi przed zwierzęciem: {list}?",
+                count: "Ile z tych słów oznacza zwierzęta: {list}?",
+            },
+            Group {
+                words: [
+                    "jabłko",
+                    "gruszka",
+                    "banan",
+                    "wiśnia",
+                    "cytryna",
+                    "truskawka",
+                ],
+                place: "Jaki numer stoi przed owocem: {list}?",
+                count: "Ile z tych słów oznacza owoce: {list}?",
+            },
+            Group {
+                words: [
+                    "koszula",
+                    "płaszcz",
+                    "kapelusz",
+                    "but",
+                    "skarpetka",
+                    "rękawiczka",
+                ],
+                place: "Jaki numer stoi przed częścią ubrania: {list}?",
+                count: "Ile z tych słów oznacza części ubrania: {list}?",
+            },
+        ],
+    },
 };

@@ -1,10 +1,13 @@
 //! Portuguese.
 
+use super::Ask;
+use super::Group;
 use super::Texts;
 
 pub(super) const TEXTS: Texts = Texts {
     challenge_title: "Um momento, por favor",
-    challenge_why: "Muitas páginas deste site foram pedidas a partir da sua rede. Para que o site continue rápido para as pessoas, o seu navegador faz um breve cálculo. Não precisa de fazer nada; nada sobre si é passado a terceiros.",
+    challenge_why: "Muitas páginas deste site foram pedidas a partir da sua rede. Para que o site continue rápido para as pessoas, o seu navegador faz um breve cálculo.",
+    challenge_calm: "Não precisa de fazer nada; nada sobre si é passado a terceiros.",
     working: "O seu navegador está a calcular …",
     left: "Faltam cerca de {n} segundos.",
     done: "Pronto. A sua página está a carregar.",
@@ -20,6 +23,7 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "Sem acesso",
     block_why: "Os pedidos da sua rede pareciam os de um programa que copia este site.",
     block_cure: "Se é uma pessoa, trata-se de um engano. Indique ao responsável o número abaixo; mostra por que motivo o acesso foi recusado, e o responsável pode concedê-lo.",
+    block_back: "Sou uma pessoa: que o meu navegador faça um cálculo mais longo",
     throttle_title: "Aguarde um pouco, por favor",
     throttle_why: "Foram pedidas demasiadas páginas em pouco tempo.",
     throttle_cure: "Pode continuar dentro de {n} segundos.",
@@ -27,4 +31,61 @@ pub(super) const TEXTS: Texts = Texts {
     upstream_unreachable: "O servidor desta página não está acessível ou deu uma resposta inutilizável.",
     upstream_late: "O servidor desta página demorou demasiado a responder.",
     upstream_cure: "A culpa não é sua. Tente de novo dentro de alguns minutos.",
+    question_title: "Uma pergunta breve",
+    question_why: "O seu navegador não consegue fazer o cálculo, por exemplo porque o JavaScript está desativado. Responda antes a esta pergunta.",
+    question_hint: "Responda com um número. A resposta conta a partir de {n} segundos depois de esta página abrir, por isso não há pressa; a espera impede que os programas o façam milhares de vezes.",
+    question_send: "Enviar a resposta",
+    question_wrong: "Não é o número certo. Tente de novo.",
+    question_early: "A resposta está certa, mas chegou demasiado cedo. Envie-a de novo dentro de {n} segundos.",
+    question_new: "Já não é possível responder à pergunta anterior. Aqui está uma nova.",
+    question_other: "Outra pergunta",
+    question_instead: "Responder antes a uma pergunta",
+    cookies_title: "São necessários cookies",
+    cookies_cure: "Se não quiser permitir cookies, o responsável pode ajudar.",
+    ask: Ask {
+        numbers: [
+            "zero",
+            "um",
+            "dois",
+            "três",
+            "quatro",
+            "cinco",
+            "seis",
+            "sete",
+            "oito",
+            "nove",
+            "dez",
+            "onze",
+            "doze",
+            "treze",
+            "catorze",
+            "quinze",
+            "dezasseis",
+            "dezassete",
+            "dezoito",
+            "dezanove",
+            "vinte",
+        ],
+        comma: ", ",
+        plus: "Quanto é {a} mais {b}?",
+        minus: "Quanto é {a} menos {b}?",
+        largest: "Qual destes números é o maior: {list}?",
+        groups: [
+            Group {
+                words: ["cão", "gato", "cavalo", "vaca", "ovelha", "pato"],
+                place: "Que número está antes do animal: {list}?",
+                count: "Quantas destas palavras são animais: {list}?",
+            },
+            Group {
+                words: ["maçã", "pera", "banana", "cereja", "limão", "morango"],
+                place: "Que número está antes da fruta: {list}?",
+                count: "Quantas destas palavras são frutas: {list}?",
+            },
+            Group {
+                words: ["camisa", "casaco", "chapéu", "sapato", "meia", "luva"],
+                place: "Que número está antes da peça de roupa: {list}?",
+                count: "Quantas destas palavras são peças de roupa: {list}?",
+            },
+        ],
+    },
 };

@@ -1,0 +1,458 @@
+//! Robots that name themselves: proven ones pass, impostors are challenged at once, and programs that are no browsers keep working without
+//! a free pass. Public addresses come through a trusted proxy's header.
+
+use std::time::Duration;
+use std::time::Instant;
+
+use crate::harness::Gate;
+use crate::harness::Manner;
+use crate::harness::NameRecord;
+use crate::harness::NameServer;
+use crate::harness::Origin;
+use crate::harness::Wanted;
+use crate::harness::say;
+use crate::harness::wait_for;
+use crate::solve::Browser;
+use crate::solve::Puzzle;
+
+const GOOGLEBOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
+
+/// A gate behind a proxy, with these lines in `[gate.crawlers]`.
+fn gate(origin: &Origin, crawlers: &str) -> Gate {
+    Gate::with(
+        origin,
+        Wanted {
+            gate: "trusted_proxies = [\"127.0.0.1\"]".to_owned(),
+            parts: format!("[gate.crawlers]\n{crawlers}\n"),
+            // Lists that this machine has fetched are not the test's.
+            environment: vec![("XDG_DATA_HOME", "/nonexistent".to_owned())],
+            ..Wanted::default()
+        },
+    )
+}
+
+/// A gate that asks this name server.
+fn asking(origin: &Origin, server: &NameServer) -> Gate {
+    gate(origin, &format!("resolver = \"{}\"", server.address))
+}
+
+/// A client with an address and an agent.
+fn client(gate: &Gate, address: &str, agent: &str) -> Browser {
+    let mut client = Browser::new("127.0.0.1", gate.address)
+        .with("X-Forwarded-For", address)
+        .with("User-Agent", agent);
+    client.keeps_cookies = false;
+    client
+}
+
+/// Pages of so many that pass.
+fn passed(client: &mut Browser, pages: std::ops::Range<usize>) -> usize {
+    pages
+        .filter(|page| client.get(&format!("/page/{page}")).status == 200)
+        .count()
+}
+
+/// The reason in the log of the last request for a path.
+fn reason(gate: &Gate, path: &str) -> String {
+    let of_path = |line: &serde_json::Value| line["target"] == path;
+    wait_for("the request is in the log", || {
+        gate.log().iter().any(of_path)
+    });
+    let log = gate.log();
+    let line = log.iter().rev().find(|line| of_path(line)).unwrap();
+    line["reason"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn robots_from_published_networks_pass_ten_thousand_pages() {
+    let origin = Origin::start();
+    let gate = gate(&origin, "resolver = \"off\"");
+    let started = Instant::now();
+    let mut google = client(&gate, "66.249.66.1", GOOGLEBOT);
+    assert_eq!(passed(&mut google, 0..10_000), 10_000);
+    say(&format!(
+        "10,000 pages of Googlebot in {:?}",
+        started.elapsed()
+    ));
+    assert_eq!(reason(&gate, "/page/9999"), "proven");
+    let mut over_ipv6 = client(&gate, "2001:4860:4801:10::1", GOOGLEBOT);
+    assert_eq!(passed(&mut over_ipv6, 10_000..10_100), 100);
+    // The same address under another name is anybody.
+    let mut other = client(&gate, "66.249.66.2", "Mozilla/5.0 Firefox/140.0");
+    assert_eq!(passed(&mut other, 0..100), 20);
+    // Without a proxy that is trusted the header says nothing.
+    let mut liar = client(&gate, "66.249.66.1", GOOGLEBOT);
+    liar.source = "127.0.0.2".to_owned();
+    assert_eq!(passed(&mut liar, 0..100), 20);
+}
+
+#[test]
+fn the_cap_of_a_robot_counts_all_its_addresses() {
+    let origin = Origin::start();
+    let gate = gate(&origin, "resolver = \"off\"\npages = 150");
+    let taken: usize = (1..=10)
+        .map(|number| {
+            let mut robot = client(&gate, &format!("66.249.66.{number}"), GOOGLEBOT);
+            passed(&mut robot, 0..30)
+        })
+        .sum();
+    assert_eq!(taken, 150);
+    let last = client(&gate, "66.249.66.99", GOOGLEBOT).get("/page/over");
+    assert_eq!((last.status, last.values("retry-after").len()), (429, 1));
+    assert_eq!(reason(&gate, "/page/over"), "proven_too_many");
+}
+
+#[test]
+fn owners_say_what_each_purpose_gets() {
+    let origin = Origin::start();
+    let settings = "resolver = \"off\"\npreset = \"no_training\"\n[gate.crawlers.purposes]\nseo = \"challenge\"\n[gate.crawlers.robots]\nyandex = \"refuse\"\n";
+    let gate = gate(&origin, settings);
+    let status = |address: &str, agent: &str, path: &str| {
+        let answer = client(&gate, address, agent).get(path);
+        (answer.status, Puzzle::of(&answer.text()).is_some())
+    };
+    let training = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)";
+    assert_eq!(status("192.0.2.1", training, "/training"), (403, false));
+    assert_eq!(reason(&gate, "/training"), "declared");
+    let seo = "Mozilla/5.0 (compatible; AhrefsBot/7.0; +http://ahrefs.com/robot/)";
+    assert_eq!(status("192.0.2.2", seo, "/seo"), (403, true));
+    let yandex = "Mozilla/5.0 (compatible; YandexBot/3.0; +http://yandex.com/bots)";
+    assert_eq!(status("77.88.5.1", yandex, "/yandex"), (403, false));
+    let search = "Mozilla/5.0 (compatible; OAI-SearchBot/1.0)";
+    assert_eq!(status("192.0.2.3", search, "/search"), (200, false));
+    assert_eq!(status("66.249.66.1", GOOGLEBOT, "/google"), (200, false));
+    // What is meant for robots they may always read.
+    assert_eq!(status("192.0.2.1", training, "/robots.txt"), (200, false));
+}
+
+#[test]
+fn names_that_no_robot_has_are_refused_and_tokens_of_robots_txt_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gate.toml");
+    let settings = "[[gate.listen]]\naddress = \"127.0.0.1:8080\"\n[[gate.site]]\nhosts = [\"*\"]\nupstream = \"http://127.0.0.1:8081\"\n[gate.crawlers.robots]\nGoogle-Extended = \"refuse\"\n";
+    std::fs::write(&path, settings).unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+        .args(["check", "--config"])
+        .arg(&path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(!output.status.success(), "{text}");
+    assert!(
+        text.contains("its pages are fetched by Googlebot, so only robots.txt can say it"),
+        "{text}"
+    );
+}
+
+/// What happens to programs that are no browsers; `docs/crawlers.md` has the same table.
+#[test]
+fn programs_that_are_no_browsers_keep_working_and_have_no_free_pass() {
+    let origin = Origin::answering(Box::new(|got| {
+        let kind = match got.target() {
+            target if target.starts_with("/page") => "text/html",
+            _ => "application/json",
+        };
+        Some(
+            format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: 2\r\n\r\n{{}}")
+                .into_bytes(),
+        )
+    }));
+    let gate = gate(&origin, "resolver = \"off\"");
+    let mut number = 0;
+    let mut served = |agent: &str, method: &str, target: &dyn Fn(usize) -> String, times: usize| {
+        number += 1;
+        let mut program = client(&gate, &format!("198.51.100.{number}"), agent);
+        (0..times)
+            .filter(|at| {
+                program
+                    .send(method, &target(*at), &[("Accept", "*/*")], "")
+                    .status
+                    == 200
+            })
+            .count()
+    };
+    let feed = |_: usize| "/feed.xml".to_owned();
+    let blog = |_: usize| "/blog/?feed=rss2".to_owned();
+    let home = |_: usize| "/page/home".to_owned();
+    let pages = |at: usize| format!("/page/{at}");
+    let packages = |at: usize| format!("/registry/package-{at}");
+    let hook = |_: usize| "/hook".to_owned();
+    let refs = |_: usize| "/repository.git/info/refs?service=git-upload-pack".to_owned();
+    let actor = |at: usize| format!("/users/{at}");
+    assert_eq!(served("Feedly/1.0", "GET", &feed, 1000), 1000);
+    assert_eq!(served("Feedly/1.0", "GET", &blog, 1000), 1000);
+    assert_eq!(served("UptimeRobot/2.0", "GET", &home, 1440), 1440);
+    assert_eq!(
+        served("Slackbot-LinkExpanding 1.0", "GET", &pages, 1000),
+        20
+    );
+    assert_eq!(served("GitHub-Hookshot/1a2b3c", "POST", &hook, 1000), 1000);
+    assert_eq!(served("git/2.43.0", "GET", &refs, 1000), 1000);
+    assert_eq!(
+        served("npm/10.2.4 node/v20.11.0", "GET", &packages, 400),
+        400
+    );
+    assert_eq!(
+        served(
+            "Mastodon/4.3.0 (http.rb/5.2.0; +https://social.example/)",
+            "GET",
+            &actor,
+            400
+        ),
+        400
+    );
+    // A crawler under any of these names gets what an unknown visitor gets.
+    for agent in [
+        "Feedly/1.0",
+        "UptimeRobot/2.0",
+        "GitHub-Hookshot/1a2b3c",
+        "git/2.43.0",
+        "npm/10.2.4",
+    ] {
+        let got = served(agent, "GET", &pages, 1000);
+        say(&format!("{agent}: {got} of 1000 pages"));
+        assert!(got <= 21, "{agent}: {got}");
+    }
+    // The same behind other methods, and with addresses of queries that differ.
+    assert!(served("npm/10.2.4", "POST", &pages, 1000) <= 21);
+    assert!(served("git/2.43.0", "GET", &|at| format!("/page/x?{at}"), 1000) <= 21);
+}
+
+#[test]
+fn h052_names_that_lead_back_prove_a_robot() {
+    let origin = Origin::start();
+    let server = NameServer::start();
+    let gate = asking(&origin, &server);
+    let right = |address: &str, names: &[&str]| {
+        server.names(address, names);
+    };
+    // One name; the last of several; capitals and a last dot; an alias on the way; IPv6.
+    right("192.0.2.1", &["crawl-1.googlebot.com"]);
+    server.addresses("crawl-1.googlebot.com", &["192.0.2.77", "192.0.2.1"]);
+    right(
+        "192.0.2.2",
+        &[
+            "host.example",
+            "crawl-x.googlebot.com",
+            "crawl-2.googlebot.com",
+        ],
+    );
+    server.addresses("crawl-x.googlebot.com", &["192.0.2.9"]);
+    server.addresses("crawl-2.googlebot.com", &["192.0.2.2"]);
+    right("192.0.2.3", &["Crawl-3.GoogleBot.COM."]);
+    server.addresses("crawl-3.googlebot.com", &["192.0.2.3"]);
+    right("192.0.2.4", &["crawl-4.googlebot.com"]);
+    server.has(
+        "crawl-4.googlebot.com",
+        &[NameRecord::Alias("real.googlebot.com".to_owned())],
+    );
+    server.addresses("real.googlebot.com", &["192.0.2.4"]);
+    right("2001:db8::5", &["crawl-5.googlebot.com"]);
+    server.addresses("crawl-5.googlebot.com", &["2001:db8::5"]);
+    for address in [
+        "192.0.2.1",
+        "192.0.2.2",
+        "192.0.2.3",
+        "192.0.2.4",
+        "2001:db8::5",
+    ] {
+        let mut robot = client(&gate, address, GOOGLEBOT);
+        wait_for("the robot is proven", || {
+            robot.get("/robot");
+            reason(&gate, "/robot") == "proven"
+        });
+        assert_eq!(passed(&mut robot, 0..500), 500, "{address}");
+    }
+    // The answers are kept: one lookup of a few queries for each.
+    let queries = server.queries.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(queries <= 12, "{queries}");
+}
+
+#[test]
+fn h052_h053_h056_impostors_are_challenged_at_once() {
+    let origin = Origin::start();
+    let server = NameServer::start();
+    let gate = asking(&origin, &server);
+    server.names("192.0.2.1", &["crawl-1.googlebot.com"]); // no address
+    server.names("192.0.2.2", &["crawl-2.googlebot.com"]);
+    server.addresses("crawl-2.googlebot.com", &["66.249.66.1"]); // another's
+    server.addresses("crawl-3.googlebot.com", &["192.0.2.3"]); // an address, no name
+    server.names("192.0.2.4", &["evilgooglebot.com"]);
+    server.addresses("evilgooglebot.com", &["192.0.2.4"]);
+    server.names("192.0.2.5", &["crawl.googlebot.com.evil.example"]);
+    server.addresses("crawl.googlebot.com.evil.example", &["192.0.2.5"]);
+    server.names("192.0.2.6", &["1-2-3-4.bc.googleusercontent.com"]); // a rented machine
+    server.addresses("1-2-3-4.bc.googleusercontent.com", &["192.0.2.6"]);
+    server.names("192.0.2.7", &["google-proxy-1.google.com"]); // fetches for anybody
+    server.addresses("google-proxy-1.google.com", &["192.0.2.7"]);
+    server.names("192.0.2.8", &["crawl-8.googlebot.com"]);
+    server.addresses("crawl-8.googlebot.com", &["::ffff:192.0.2.8"]); // the wrong kind
+    server.names("192.0.2.9", &["loop.googlebot.com"]);
+    server.has(
+        "loop.googlebot.com",
+        &[NameRecord::Alias("loop.googlebot.com".to_owned())],
+    );
+    server.names("192.0.2.10", &["a\n\"<script>.googlebot.com"]);
+    let long = format!("{}.googlebot.com", ["x".repeat(60).as_str(); 3].join("."));
+    server.names("192.0.2.11", &[&long]);
+    let many: Vec<String> = (0..60).map(|number| format!("n{number}.example")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    server.names("192.0.2.12", &many[..12]);
+    for number in 1..=13 {
+        let address = format!("192.0.2.{number}");
+        let mut fake = client(&gate, &address, GOOGLEBOT);
+        let path = format!("/fake/{number}");
+        wait_for(&format!("{address} is challenged"), || {
+            fake.get(&path).status == 403
+        });
+        wait_for(&format!("{address} is disproved in the log"), || {
+            reason(&gate, &path) == "disproved"
+        });
+        assert_eq!(passed(&mut fake, 0..50), 0, "{address}");
+    }
+    // A person whose browser calls itself that solves one challenge, and reads.
+    let mut person = client(&gate, "192.0.2.1", GOOGLEBOT);
+    person.keeps_cookies = true;
+    assert_eq!(person.open("/page/1").status, 200);
+    assert_eq!(person.get("/page/2").status, 200);
+}
+
+#[test]
+fn h055_a_name_server_that_fails_makes_nobody_wait_and_disproves_nobody() {
+    for manner in [Manner::Silent, Manner::Fails] {
+        let origin = Origin::start();
+        let server = NameServer::start();
+        server.set(manner);
+        let gate = asking(&origin, &server);
+        let mut slowest = Duration::ZERO;
+        let mut client = client(&gate, "192.0.2.1", GOOGLEBOT);
+        let mut passed = 0;
+        for number in 0..10_000 {
+            let address = format!("10.{}.{}.7", 1 + number / 250, number % 250);
+            client.headers[0].1 = address;
+            let asked = Instant::now();
+            passed += usize::from(client.get("/page").status == 200);
+            slowest = slowest.max(asked.elapsed());
+        }
+        let queries = server.queries.load(std::sync::atomic::Ordering::Relaxed);
+        say(&format!(
+            "{manner:?}: slowest of 10,000 requests {slowest:?}, {passed} passed, {queries} queries"
+        ));
+        // Nobody is an impostor because a server is silent: each is a visitor with its first page.
+        assert_eq!(passed, 10_000);
+        let log = gate.log();
+        let waits = log.iter().filter_map(|line| line["duration"].as_f64());
+        let longest = waits.fold(0.0, f64::max);
+        say(&format!(
+            "{manner:?}: the longest request took {longest} s in the gate"
+        ));
+        let of_names = log
+            .iter()
+            .filter(|line| line["duration"].as_f64() > Some(0.05))
+            .count();
+        assert!(
+            of_names <= 20,
+            "{of_names} requests took more than 50 ms, {longest} s at most"
+        );
+        // What robots can prove by their networks does not wait for a name server.
+        client.headers[0].1 = "66.249.66.1".to_owned();
+        assert_eq!(super::crawlers::passed(&mut client, 0..100), 100);
+    }
+}
+
+/// A crawler that knows the rules floods the queue from one network, whose names never come: others are verified all the same.
+#[test]
+fn one_network_cannot_keep_others_from_being_verified() {
+    let origin = Origin::start();
+    let server = NameServer::start();
+    server.set(Manner::Selective);
+    server.names("198.51.100.1", &["crawl-1.googlebot.com"]);
+    server.addresses("crawl-1.googlebot.com", &["198.51.100.1"]);
+    let gate = asking(&origin, &server);
+    let mut flood = client(&gate, "192.0.2.1", GOOGLEBOT);
+    for number in 0..2_000 {
+        flood.headers[0].1 = format!("203.0.{}.{}", 113 + number % 4, number / 8);
+        flood.get("/flood");
+    }
+    let asked = Instant::now();
+    let mut robot = client(&gate, "198.51.100.1", GOOGLEBOT);
+    wait_for("the robot is proven", || {
+        robot.get("/robot");
+        reason(&gate, "/robot") == "proven"
+    });
+    say(&format!("verified {:?} after the flood", asked.elapsed()));
+    assert!(asked.elapsed() < Duration::from_secs(5));
+}
+
+/// Other programs of an operator, and people behind its proxies, get nothing by the name of its search engine; what it fetches for users has
+/// a cap of its own.
+#[test]
+fn a_share_of_an_operators_networks_is_no_free_pass() {
+    let origin = Origin::start();
+    let gate = gate(&origin, "resolver = \"off\"\nfetched_pages = 50");
+    let code = "Googlebot/2.1 AppEngine-Google; (+http://code.google.com/appengine; appid: s~x)";
+    assert_eq!(passed(&mut client(&gate, "66.249.66.1", code), 0..100), 20);
+    let mut users = client(
+        &gate,
+        "66.249.66.2",
+        "Mozilla/5.0 (compatible; Google-Read-Aloud)",
+    );
+    assert_eq!(passed(&mut users, 0..100), 50);
+    assert_eq!(
+        passed(&mut client(&gate, "66.249.66.3", GOOGLEBOT), 0..100),
+        100
+    );
+}
+
+#[test]
+fn robots_txt_is_the_sites_with_the_owners_wishes() {
+    let manner = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(200));
+    let shared = manner.clone();
+    let origin = Origin::answering(Box::new(move |_| {
+        let status = shared.load(std::sync::atomic::Ordering::Relaxed);
+        let text = "User-agent: *\nDisallow: /admin/\n";
+        let length = text.len();
+        Some(format!("HTTP/1.1 {status} -\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{text}").into_bytes())
+    }));
+    let settings = "resolver = \"off\"\nrobots_txt = \"merged\"\npreset = \"no_training\"";
+    let text = |gate: &Gate| {
+        client(gate, "192.0.2.1", "ExampleBot/1.0")
+            .get("/robots.txt")
+            .text()
+    };
+    let merged = gate(&origin, settings);
+    wait_for("it is merged", || text(&merged).contains("Google-Extended"));
+    let said = text(&merged);
+    assert!(
+        said.starts_with("User-agent: *\nContent-Usage: / train-ai=n\nDisallow: /admin/\n"),
+        "{said}"
+    );
+    assert!(
+        said.contains("User-agent: GPTBot\n") && said.ends_with("Disallow: /\n"),
+        "{said}"
+    );
+    // The site fails: the last good file stays.
+    manner.store(503, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(text(&merged), said);
+    drop(merged);
+    // A gate that has never had one passes the failure on; a site without one gets one.
+    let failing = gate(&origin, settings);
+    wait_for("the site was asked", || {
+        failing
+            .stderr()
+            .contains("cannot read the site's robots.txt")
+    });
+    assert_eq!(
+        client(&failing, "192.0.2.1", "ExampleBot/1.0")
+            .get("/robots.txt")
+            .status,
+        503
+    );
+    drop(failing);
+    manner.store(404, std::sync::atomic::Ordering::Relaxed);
+    let without = gate(&origin, settings);
+    wait_for("there is one", || {
+        text(&without).contains("Google-Extended")
+    });
+    assert!(!text(&without).contains("/admin/"));
+}
