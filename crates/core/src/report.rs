@@ -1,6 +1,7 @@
 //! The result of an analysis as one plain value. It names no file, thread or duration: equal input gives an equal report.
 
 mod crawlers;
+mod manners;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,6 +27,9 @@ pub use crawlers::HiddenBy;
 pub use crawlers::HiddenCrawler;
 pub use crawlers::PaperCampaign;
 pub use crawlers::PaperCampaigns;
+pub use manners::Manners;
+pub use manners::MannersReport;
+pub use manners::Name;
 
 /// What an analysis found.
 #[derive(Debug, Clone, Default)]
@@ -56,6 +60,10 @@ pub struct Report {
     pub hosts: Vec<HostReport>,
     /// Robots that name themselves, by what they come for.
     pub purposes: BTreeMap<Purpose, Totals>,
+    /// What they did about robots.txt, most requests first.
+    pub manners: Vec<MannersReport>,
+    /// A robots.txt was given, so that what it forbids is known.
+    pub has_robots_txt: bool,
     /// Sources that crawl as one, most requests first.
     pub campaigns: Vec<CampaignReport>,
     /// Campaigns by the paper's algorithm, where they were asked for.

@@ -22,6 +22,7 @@ use sha2::Sha256;
 use crate::by_paper;
 use crate::campaigns;
 use crate::hidden;
+use crate::manners;
 use crate::words::count;
 use crate::words::minute;
 use crate::words::share;
@@ -74,6 +75,7 @@ fn document(report: &Report, page: &mut String) -> std::fmt::Result {
     by_paper::html(report, page)?;
     hidden::html(report, page)?;
     purposes(report, page)?;
+    manners::html(report, page)?;
     sources(report, page)?;
     paths(report, page)?;
     statuses(report, page)?;

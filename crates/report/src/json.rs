@@ -12,6 +12,7 @@ use cattlegrid_core::report::CampaignReport;
 use cattlegrid_core::report::HostReport;
 use cattlegrid_core::report::Inspection;
 use cattlegrid_core::report::Moment;
+use cattlegrid_core::report::RobotReport;
 use cattlegrid_core::report::ShapeInspection;
 use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::report::Totals;
@@ -204,6 +205,7 @@ struct Document<'a> {
     not_logged: &'a [&'static str],
     times_logged: bool,
     purposes: Vec<PurposeJson>,
+    robots: Vec<MannersJson<'a>>,
     statuses: Vec<StatusJson>,
     paths: PathsJson<'a>,
     hosts: Vec<HostJson<'a>>,
@@ -300,6 +302,16 @@ struct RobotJson<'a> {
     name: &'a str,
     purpose: &'static str,
     operator: Option<&'a str>,
+}
+
+impl RobotJson<'_> {
+    fn of(robot: &RobotReport) -> RobotJson<'_> {
+        RobotJson {
+            name: &robot.name,
+            purpose: robot.purpose.key(),
+            operator: robot.operator.as_deref(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -399,6 +411,35 @@ impl PurposeJson {
 }
 
 #[derive(Serialize)]
+struct MannersJson<'a> {
+    #[serde(flatten)]
+    robot: RobotJson<'a>,
+    proof: &'static str,
+    sources: u64,
+    requests: u64,
+    robots_txt_requests: u64,
+    robots_txt_after_seconds: Option<u32>,
+    forbidden_requests: Option<u64>,
+}
+
+impl MannersJson<'_> {
+    fn all(report: &Report) -> Vec<MannersJson<'_>> {
+        let robots = report.manners.iter();
+        robots
+            .map(|row| MannersJson {
+                robot: RobotJson::of(&row.robot),
+                proof: row.name.name(),
+                sources: row.manners.totals.sources,
+                requests: row.manners.totals.requests,
+                robots_txt_requests: row.manners.fetched,
+                robots_txt_after_seconds: row.manners.asked_after(),
+                forbidden_requests: report.has_robots_txt.then_some(row.manners.forbidden),
+            })
+            .collect()
+    }
+}
+
+#[derive(Serialize)]
 struct TimelineJson<'a> {
     start: Option<String>,
     step_seconds: u32,
@@ -491,6 +532,7 @@ impl<'a> Document<'a> {
             not_logged: &report.not_logged,
             times_logged: report.is_timed,
             purposes: PurposeJson::all(report),
+            robots: MannersJson::all(report),
             statuses: StatusJson::all(report),
             paths: PathsJson::of(report),
             hosts: report.hosts.iter().map(HostJson::of).collect(),
@@ -534,11 +576,7 @@ impl<'a> SourceJson<'a> {
             last_seen: time(source.last_seen),
             agent: source.agent.as_deref(),
             agents: source.agents,
-            robot: source.robot.as_ref().map(|robot| RobotJson {
-                name: &robot.name,
-                purpose: robot.purpose.key(),
-                operator: robot.operator.as_deref(),
-            }),
+            robot: source.robot.as_ref().map(RobotJson::of),
             class: source.class.name(),
             kind: source.kind.map(|kind| kind.name()),
             confidence: rounded(source.confidence),

@@ -8,6 +8,7 @@ mod html;
 mod inspect;
 mod inspect_page;
 mod json;
+mod manners;
 mod plan;
 mod plan_page;
 pub mod replay;

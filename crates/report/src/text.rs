@@ -17,6 +17,7 @@ use cattlegrid_core::verdict::Evidence;
 use crate::by_paper;
 use crate::campaigns;
 use crate::hidden;
+use crate::manners;
 use crate::words::count;
 use crate::words::minute;
 use crate::words::share;
@@ -81,6 +82,7 @@ fn summary(report: &Report, options: &TextOptions, page: &mut String) -> std::fm
         },
         page,
     )?;
+    manners::text(report, options, page)?;
     undecided(report, options, page)?;
     left_out(report, options, page)
 }

@@ -62,10 +62,10 @@ const CAMPAIGN: &str = "Mozilla/5.0 (Windows NT 6.1) AppleWebKit/537.36 (KHTML, 
 const FLEET: &str = "Mozilla/4.0 (compatible; MSIE 7.0; Windows NT 5.2)";
 
 /// Numbers by chance, the same every time.
-struct Chance(u64);
+pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
-    fn below(&mut self, end: u32) -> u32 {
+    pub(crate) fn below(&mut self, end: u32) -> u32 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -229,12 +229,12 @@ fn ask(actor: &Actor, browser: &mut Browser, number: u32) -> Fate {
     fate
 }
 
-fn is_challenge(answer: &Answer) -> bool {
+pub(crate) fn is_challenge(answer: &Answer) -> bool {
     Puzzle::of(&answer.text()).is_some()
 }
 
 /// The sources that a knowledge base denies, also as members of a campaign.
-fn denied(base: &std::path::Path) -> BTreeSet<String> {
+pub(crate) fn denied(base: &std::path::Path) -> BTreeSet<String> {
     let listed = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
         .args(["kb", "export", "--as", "cidr", "--kb"])
         .arg(base)

@@ -26,6 +26,7 @@ mod haproxy;
 mod harness;
 mod headers;
 mod hoards;
+mod honest;
 mod hosts;
 mod http1;
 mod http2;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::EXAMPLE;
@@ -421,6 +422,48 @@ fn pseudonyms_tell_nobody_and_keep_networks() {
         "{}",
         stderr(&output)
     );
+}
+
+#[test]
+fn the_report_says_what_each_robot_did_about_robots_txt() {
+    let folder = TempDir::new().unwrap();
+    let rules = write(
+        folder.path(),
+        "robots.txt",
+        b"User-agent: *\nDisallow: /private/\n",
+    );
+    let line = |source: &str, agent: &str, target: &str, second: u32| {
+        let at = format!("[01/Apr/2030:10:00:{second:02} +0000]");
+        format!("{source} - - {at} \"GET {target} HTTP/1.1\" 200 99 \"-\" \"{agent}\"\n")
+    };
+    let lines = [
+        line("192.0.2.1", "GPTBot/1.2", "/robots.txt", 1),
+        line("192.0.2.2", "GPTBot/1.2", "/page", 2),
+        line("192.0.2.2", "GPTBot/1.2", "/private/1", 3),
+        line("192.0.2.3", "CCBot/2.0", "/page", 4),
+        line("192.0.2.3", "CCBot/2.0", "/robots.txt", 9),
+        line("192.0.2.4", "Bytespider", "/page", 5),
+    ];
+    let log = write(folder.path(), "access.log", lines.concat().as_bytes());
+    let told = |report: &Value, name: &str| {
+        let robots = report["robots"].as_array().unwrap();
+        let robot = robots.iter().find(|robot| robot["name"] == name);
+        let robot = robot.unwrap_or_else(|| panic!("{name}: {robots:?}"));
+        [
+            "sources",
+            "robots_txt_requests",
+            "robots_txt_after_seconds",
+            "forbidden_requests",
+        ]
+        .map(|key| robot[key].as_i64().unwrap_or(-1))
+    };
+    let given = report(&["--robots", &rules, &log]);
+    assert_eq!(told(&given, "GPTBot"), [2, 1, 0, 1]);
+    assert_eq!(told(&given, "CCBot"), [1, 1, 5, 0]);
+    assert_eq!(told(&given, "Bytespider"), [1, 0, -1, 0]);
+    assert_eq!(told(&report(&[&log]), "GPTBot"), [2, 1, 0, -1]);
+    let text = stdout(&run(&["analyze", "--robots", &rules, &log]));
+    assert!(text.contains("Robots and robots.txt (3 of 3)"), "{text}");
 }
 
 #[test]

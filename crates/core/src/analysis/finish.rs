@@ -1,6 +1,7 @@
 //! The end of an analysis: every source is judged, totals are added up, the ones worth listing are listed.
 
 mod describe;
+mod manners;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use hashbrown::HashSet;
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
+use self::manners::ByRobot;
 use super::Analysis;
 use super::again::Before;
 use super::lock;
@@ -66,6 +68,7 @@ pub(super) fn report(analysis: &Analysis) -> (Report, Before) {
     let mut report = Report {
         window_seconds: analysis.settings.window_seconds,
         min_requests: analysis.settings.min_requests,
+        has_robots_txt: analysis.knowledge.rules.is_some(),
         ..Report::default()
     };
     let (agents, sample) = gather(analysis, &mut report.statuses);
@@ -112,6 +115,7 @@ pub(super) fn report(analysis: &Analysis) -> (Report, Before) {
         part.add_to(&mut report, &mut whole);
     }
     report.hosts = sorted_hosts(whole.hosts);
+    report.manners = court.describe_manners(&whole.manners);
     report.campaigns = court.describe_campaigns(&sample);
     report.groups = court.describe_groups();
     if analysis.settings.paper_campaigns {
@@ -123,9 +127,8 @@ pub(super) fn report(analysis: &Analysis) -> (Report, Before) {
         report.bands = whole.bands;
         report.bands.par_sort_unstable_by_key(|(source, _)| *source);
     }
-    if let Some(inspection) = &mut report.inspection {
-        inspection.lines = analysis.examples.clone();
-    }
+    let inspection = report.inspection.iter_mut();
+    inspection.for_each(|inspection| inspection.lines = analysis.examples.clone());
     report.sources = sorted_sources(whole.sources);
     let before = Before {
         sources: whole.crawled.into_iter().collect(),
@@ -228,6 +231,8 @@ struct Part {
     mixed: u64,
     timeline: Timeline,
     purposes: BTreeMap<Purpose, Totals>,
+    /// Robots by number, with what is known of their names.
+    manners: ByRobot,
     hosts: BTreeMap<u16, HostReport>,
     sources: Vec<(Source, SourceReport)>,
     /// Bands of the sources in the sample.
@@ -254,6 +259,9 @@ impl Part {
         report.timeline.absorb(&self.timeline);
         for (purpose, totals) in self.purposes {
             report.purposes.entry(purpose).or_default().absorb(totals);
+        }
+        for (robot, manners) in &self.manners {
+            whole.manners.entry(*robot).or_default().absorb(manners);
         }
         whole.sources.extend(self.sources);
         whole.bands.extend(self.bands);
@@ -386,18 +394,20 @@ impl Court<'_> {
         verdict: Verdict,
     ) -> Trial {
         let keep = self.settings.keep_shapes;
+        let totals = Totals {
+            sources: 0,
+            requests: u64::from(profile.requests),
+            pages: u64::from(profile.pages),
+            bytes: profile.bytes,
+            ms: profile.took_ms(),
+        };
         Trial {
             window,
             crowd: crowd(profile, &verdict),
             lesson: keep.map(|_| self.lesson(profile, context, &verdict)),
             verdict,
-            totals: Totals {
-                sources: 0,
-                requests: u64::from(profile.requests),
-                pages: u64::from(profile.pages),
-                bytes: profile.bytes,
-                ms: profile.took_ms(),
-            },
+            manners: manners::manners(profile, totals),
+            totals,
             seen: (profile.first_seen, profile.last_seen),
             agent: profile.agents.top(),
             agents: profile.agents.count(),
@@ -487,6 +497,7 @@ impl Court<'_> {
                 .entry(robot.purpose)
                 .or_default()
                 .absorb(totals);
+            manners::add(&trials[decisive], trials, &mut part.manners);
         }
         let has_evidence = trials
             .iter()

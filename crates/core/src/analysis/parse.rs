@@ -94,6 +94,8 @@ pub(super) struct Parsed {
     pub(super) edges: Vec<Edge>,
     /// The stream the block belongs to.
     pub(super) stream: u16,
+    /// Whether its lines are in order.
+    pub(super) order: Order,
     pub(super) tokens: Vec<(u64, Box<[u8]>)>,
     /// Records whose sources are no addresses.
     pub(super) opaque: Vec<Token>,
@@ -103,6 +105,30 @@ pub(super) struct Parsed {
     lines: u64,
     blank: u64,
     skips: Skips,
+}
+
+/// The times of a block's requests, as far as they tell that its lines are in order: those of most logs are.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Order {
+    /// The first request's moment.
+    pub(super) first: u64,
+    /// The last request's moment; 0 where there is none.
+    pub(super) last: u64,
+    /// A request came before the one on the line above.
+    pub(super) is_broken: bool,
+}
+
+impl Order {
+    /// Adds the next line's request.
+    #[inline]
+    fn add(&mut self, record: &Record) {
+        let moment = record.moment();
+        if self.last == 0 {
+            self.first = moment;
+        }
+        self.is_broken |= moment < self.last;
+        self.last = moment;
+    }
 }
 
 /// A record whose source is a token and no address.
@@ -245,15 +271,10 @@ impl Parser {
             let host = host.unwrap_or_default();
             self.sample
                 .offer(&record, host, request.target, request.status);
+            parsed.order.add(&record);
             records.push(record);
             count_status(&mut self.statuses, request.status);
-            last = Some(match last {
-                None => {
-                    parsed.edges.push(edge);
-                    edge
-                }
-                Some(before) => parsed.step(before, edge, settings.time_jump_seconds),
-            });
+            last = Some(parsed.step(last, edge, settings.time_jump_seconds));
         }
         parsed.close(last);
         parsed.tokens.append(&mut self.gathered.tokens);
@@ -279,6 +300,7 @@ impl Parsed {
             records: vec![Vec::new(); tables],
             edges: Vec::new(),
             stream: 0,
+            order: Order::default(),
             tokens: Vec::new(),
             opaque: Vec::new(),
             new_hosts: NewHosts::default(),
@@ -292,6 +314,7 @@ impl Parsed {
     /// A block with a single record, to hand in one that was held back.
     pub(super) fn single(tables: usize, table: u16, record: Record, stream: u16) -> Parsed {
         let mut parsed = Parsed::new(tables);
+        parsed.order.add(&record);
         parsed.records[usize::from(table)].push(record);
         parsed.stream = stream;
         parsed
@@ -334,8 +357,13 @@ impl Parsed {
         }
     }
 
-    /// Notes both sides of a jump. The first record's edge is already there.
-    fn step(&mut self, before: Edge, edge: Edge, jump_seconds: u32) -> Edge {
+    /// Notes the first record, and both sides of a jump.
+    #[inline]
+    fn step(&mut self, before: Option<Edge>, edge: Edge, jump_seconds: u32) -> Edge {
+        let Some(before) = before else {
+            self.edges.push(edge);
+            return edge;
+        };
         let noted = self
             .edges
             .last()

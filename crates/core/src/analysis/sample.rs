@@ -53,8 +53,11 @@ impl Sample {
     /// Takes a page request into account; `host` is empty where hosts are not told apart.
     #[inline]
     pub(super) fn offer(&mut self, record: &Record, host: &[u8], target: &[u8], status: u16) {
+        if !record.is_page() {
+            return;
+        }
         let rank = record.rank();
-        if rank <= self.limit && record.is_page() {
+        if rank <= self.limit {
             self.take(rank, record, host, target, status);
         }
     }

@@ -4,6 +4,7 @@ use crate::profile::Profile;
 use crate::report::AGENT_SHARE_MIN;
 use crate::report::Crowd;
 use crate::report::Lesson;
+use crate::report::Manners;
 use crate::report::Totals;
 use crate::table::Window;
 use crate::verdict::Class;
@@ -16,6 +17,7 @@ pub(super) struct Trial {
     /// What tells a crowd from one visitor.
     pub(super) crowd: Option<Crowd>,
     pub(super) totals: Totals,
+    pub(super) manners: Manners,
     pub(super) seen: (u32, u32),
     pub(super) agent: Option<u32>,
     pub(super) agents: usize,

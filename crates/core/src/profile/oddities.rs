@@ -9,6 +9,8 @@ use super::record::MADE_UP;
 pub struct Oddities {
     /// Requests that robots.txt forbids.
     pub forbidden: u32,
+    /// When robots.txt was first requested; 0 for never.
+    pub robots_txt_at: u32,
     /// Requests without a user agent, where it is logged.
     pub agents_empty: u32,
     /// Requests under the names of monitors, previews and feed readers.
@@ -74,6 +76,7 @@ impl Oddities {
         for (mine, theirs) in self.made_up.iter_mut().zip(other.made_up) {
             *mine = mine.saturating_add(theirs);
         }
+        self.robots_txt_at = smaller(self.robots_txt_at, other.robots_txt_at);
         self.form = smaller(self.form, other.form);
         self.login = smaller(self.login, other.login);
     }
@@ -90,6 +93,9 @@ impl Oddities {
             let cell = &mut self.made_up[usize::from(record.referrer_host) % MADE_UP_CELLS];
             *cell = cell.saturating_add(1);
         }
+        if record.has(flag::ROBOTS) {
+            self.robots_txt_at = smaller(self.robots_txt_at, record.time.max(1));
+        }
         if record.has(flag::POST) {
             self.posts += 1;
             self.posts_link += count(flag::REFERRER_LINK);
@@ -105,16 +111,17 @@ impl Oddities {
     }
 }
 
-/// The smaller of two hashes, where 0 is none.
+/// The smaller of two values, where 0 is none.
 fn smaller(one: u32, other: u32) -> u32 {
     match (one, other) {
-        (0, hash) | (hash, 0) => hash,
+        (0, value) | (value, 0) => value,
         _ => one.min(other),
     }
 }
 
 /// Flags of [`Oddities`].
 pub(super) const ODD: u32 = flag::FORBIDDEN
+    | flag::ROBOTS
     | flag::AUTOMATED
     | flag::AGENT_EMPTY
     | flag::OLD_PROTOCOL
