@@ -52,6 +52,7 @@ mod skip;
 mod slow;
 mod solve;
 mod table;
+mod traps;
 mod upstream;
 mod way_back;
 mod websockets;
