@@ -140,9 +140,7 @@ fn wget_walks_in_and_is_noticed() {
         ("User-Agent", CHROME),
         ("Host", host.as_str()),
     ];
-    let neighbour = [("X-Forwarded-For", "203.0.113.7"), ("Host", host.as_str())];
     let link = trap("127.0.0.1", gate.address, &crawler);
-    let easy = bits("127.0.0.1", &gate, &crawler);
     let folder = tempfile::tempdir().unwrap();
     let started = Instant::now();
     let mut wget = Command::new("wget")
@@ -169,15 +167,6 @@ fn wget_walks_in_and_is_noticed() {
     ));
     assert!(took >= Duration::from_millis(200 * 25), "{took:?}");
     wait_for("its slots are free", || slots(&gate) == 0.0);
-    // It is suspicious, and pays more; its neighbour with another browser does not.
-    get_from("127.0.0.1", gate.address, "/next", &crawler);
-    wait_for("its challenges are harder", || {
-        bits("127.0.0.1", &gate, &crawler) >= easy + 2
-    });
-    get_from("127.0.0.1", gate.address, "/by-crawler", &crawler);
-    get_from("127.0.0.1", gate.address, "/by-neighbour", &neighbour);
-    assert_eq!(reason(&gate, "/by-crawler"), "suspicious");
-    assert_eq!(reason(&gate, "/by-neighbour"), "many_pages");
     let report = gate.command(
         &["analyze", "--format", "json_cattlegrid"],
         "state/access.log",
@@ -195,7 +184,6 @@ fn one_page_is_curiosity() {
     let origin = Origin::start();
     let gate = start(&origin, strict("", "delay_seconds = 0.0"));
     let link = trap("127.0.52.1", gate.address, &[]);
-    let easy = bits("127.0.52.1", &gate, &[]);
     for _ in 0..3 {
         let first = get_from("127.0.52.1", gate.address, &link, &[]);
         assert_eq!(first.status, 200);
@@ -212,7 +200,6 @@ fn one_page_is_curiosity() {
     wait_for("the other one is noticed", || {
         gate.metric("cattlegrid_suspects") == Some(1.0)
     });
-    assert_eq!(bits("127.0.52.1", &gate, &[]), easy);
     get_from("127.0.52.1", gate.address, "/after", &[]);
     assert_eq!(reason(&gate, "/after"), "many_pages");
 }
@@ -232,6 +219,12 @@ fn a_restart_remembers_who_followed() {
     });
     get_from("127.0.53.1", gate.address, "/again", &[]);
     assert_eq!(reason(&gate, "/again"), "suspicious");
+    // Its challenges are harder; those of its neighbour with another browser are not.
+    let hard = bits("127.0.53.1", &gate, &[]);
+    let neighbour = [("User-Agent", CHROME)];
+    assert_eq!(hard, bits("127.0.53.1", &gate, &neighbour) + 2);
+    get_from("127.0.53.1", gate.address, "/by-neighbour", &neighbour);
+    assert_eq!(reason(&gate, "/by-neighbour"), "many_pages");
 }
 
 /// Pages behind a trap that was shown to another source, or that somebody else's page leads to, are not there.
@@ -682,5 +675,5 @@ fn a_page_of_the_maze_costs_less_than_one_of_the_site() {
         "in a build for tests: {maze:?} for a page of the maze, {proxied:?} for a page of the site"
     ));
     // Most of both is HTTP and the log.
-    assert!(maze < 3 * proxied, "{maze:?} {proxied:?}");
+    assert!(maze < 2 * proxied, "{maze:?} {proxied:?}");
 }

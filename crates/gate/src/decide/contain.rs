@@ -80,16 +80,21 @@ fn block(
     page.with_cookie(way_back.and_then(|puzzle| puzzle.set_cookie))
 }
 
-/// The link of a trap for who is contained as a crawler, where robots.txt forbids it; else nothing. Robots that name themselves do not see
-/// it, unless the name was found wrong: a name server may be slow to say that they are right.
+/// The link of a trap for who is contained as a crawler, where robots.txt forbids it; else nothing. Robots under the
+/// names of known operators do not see it, unless the name was found wrong: a name server may be slow to say that they are right.
 fn trap(gate: &Gate, live: &Live, facts: &Facts<'_>, judged: &Judged, reader: Reader) -> String {
     let Reader::Person(language) = reader else {
         return String::new();
     };
     let reason = judged.decided.reason;
-    let is_named = reason != Reason::Disproved
-        && matches!(live.crawlers.named(facts.agent()), Some(Named::Robot(_)))
-        && live.setup.defences.has(Defence::TrapNames);
+    let is_named = match live.crawlers.named(facts.agent()) {
+        Some(Named::Robot(number)) => {
+            reason != Reason::Disproved
+                && live.crawlers.has_operator(number)
+                && live.setup.defences.has(Defence::TrapNames)
+        }
+        Some(Named::Tool) | None => false,
+    };
     if !is_crawlers(reason) || is_named || !is_forbidden(gate, live, facts) {
         return String::new();
     }

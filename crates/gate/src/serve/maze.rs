@@ -40,6 +40,9 @@ pub(crate) struct Later {
 impl Later {
     /// Waits until the page is due, or the gate stops.
     pub(crate) async fn wait(&self, connection: &Connection) {
+        if self.due <= Instant::now() {
+            return;
+        }
         let mut stop = connection.stop.clone();
         let due = tokio::time::Instant::from_std(self.due);
         tokio::select! {
