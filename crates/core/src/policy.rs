@@ -24,9 +24,11 @@ pub use crawlers::Treatment;
 pub use crawlers::Wishes;
 pub use limits::Limits;
 pub use robots_txt::ROBOTS_TXT_MAX;
+pub use robots_txt::forbid;
 pub use standing::Action;
 pub use standing::Ruling;
 pub use standing::Standing;
+pub use suspects::Sign;
 pub use suspects::Suspect;
 pub use suspects::Suspects;
 
@@ -93,7 +95,7 @@ pub enum Reason {
     Cleared,
     /// The same, but it asks faster than a person does.
     ClearedTooFast,
-    /// Something in the session is suspicious.
+    /// Something in the session is suspicious, or traps were followed.
     Suspicious,
     /// More pages in a day than the first limit.
     ManyPages,

@@ -140,6 +140,8 @@ pub struct Request<'a> {
     pub headers: Headers<'a>,
     /// A gate before the site answered it instead: it says nothing about who sent it.
     pub is_refused: bool,
+    /// A gate answered it with a page behind a trap: a link that nobody sees and that robots.txt forbids.
+    pub is_trap: bool,
 }
 
 /// Header fields in which browsers and programs differ, beside referrer and agent.

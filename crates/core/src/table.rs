@@ -399,6 +399,11 @@ impl Table {
         }
     }
 
+    /// Requests behind a trap since the last call, of those who went on there.
+    pub fn take_trapped(&mut self) -> Vec<Record> {
+        self.visits.take_trapped()
+    }
+
     /// Totals by window.
     pub fn sites(&self) -> &[(Window, Site)] {
         &self.sites

@@ -221,7 +221,7 @@ impl Scope {
 
 /// Rules that say nothing about many sources together: what one of them does is not the others' doing, and what is much for one is
 /// not for all.
-const NOT_FOR_GROUPS: [&str; 15] = [
+const NOT_FOR_GROUPS: [&str; 16] = [
     "accept_language",
     "agents_of_one_page",
     "client_hints",
@@ -229,6 +229,7 @@ const NOT_FOR_GROUPS: [&str; 15] = [
     "even_pace",
     "fetch_metadata",
     "fetched_robots_txt",
+    "followed_trap",
     "header_order",
     "high_page_rate",
     "ignored_robots_txt",

@@ -27,6 +27,8 @@ pub use settings::Resolver;
 pub use settings::RobotsTxt;
 pub use settings::Setup;
 pub use settings::SignedAgent;
+pub use settings::TrapLinks;
+pub use settings::TrapSetup;
 pub use start::Load;
 pub use start::Loaded;
 pub use start::check;

@@ -10,6 +10,7 @@ mod exchange;
 mod forward;
 mod http1;
 mod http2;
+mod maze;
 mod own_pages;
 mod tunnel;
 

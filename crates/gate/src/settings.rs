@@ -6,6 +6,7 @@ mod manual;
 mod places;
 pub(crate) mod rules;
 pub(crate) mod spelling;
+mod traps;
 pub(crate) mod trust;
 
 use std::fmt;
@@ -29,6 +30,9 @@ use self::defence::Defence;
 use self::defence::Defences;
 use self::rules::RuleOptions;
 use self::rules::Rules;
+pub use self::traps::TrapLinks;
+use self::traps::TrapOptions;
+pub use self::traps::TrapSetup;
 use self::trust::Peer;
 use self::trust::Trust;
 
@@ -59,6 +63,7 @@ struct Options {
     timeouts: Spanned<Timeouts>,
     challenge: Spanned<ChallengeOptions>,
     crawlers: Spanned<CrawlerOptions>,
+    traps: Spanned<TrapOptions>,
     listen: Vec<Spanned<ListenOptions>>,
     site: Vec<Spanned<SiteOptions>>,
     default_rules: bool,
@@ -88,6 +93,7 @@ impl Default for Options {
             timeouts: Spanned::new(none.clone(), Timeouts::default()),
             challenge: Spanned::new(none.clone(), ChallengeOptions::default()),
             crawlers: Spanned::new(none.clone(), CrawlerOptions::default()),
+            traps: Spanned::new(none.clone(), TrapOptions::default()),
             listen: Vec::new(),
             site: Vec::new(),
             default_rules: true,
@@ -340,6 +346,8 @@ pub struct Setup {
     pub binding: Binding,
     /// What the owner wants for robots.
     pub crawlers: CrawlerSetup,
+    /// Links that only programs follow.
+    pub traps: TrapSetup,
     /// The listeners.
     pub listen: Vec<Listen>,
     /// The sites.
@@ -518,6 +526,7 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
         challenge_bits: challenge.bits,
         binding: challenge.binding,
         crawlers: crawlers::checked(options.crawlers, errors),
+        traps: traps::checked(&options.traps, errors),
         listen,
         sites,
         rules,

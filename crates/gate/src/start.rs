@@ -191,6 +191,7 @@ fn make(loaded: Loaded, state: &Path) -> Result<Gate, String> {
         robots_txt: ArcSwap::default(),
         keyring: ArcSwap::default(),
         used: Used::default(),
+        slots: Arc::default(),
         saved_ms,
         is_ending: AtomicBool::new(false),
     })

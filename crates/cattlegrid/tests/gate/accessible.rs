@@ -39,7 +39,7 @@ fn limits(bits: u8) -> Wanted {
 
 /// A node of the tree that screen readers read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Node {
+pub(crate) struct Node {
     role: String,
     name: String,
     description: String,
@@ -56,7 +56,7 @@ impl Chromium {
     }
 
     /// What screen readers are told of the page, once that has a node of this role: the browser makes the tree after the page.
-    fn tree_with(&self, role: &str) -> Vec<Node> {
+    pub(crate) fn tree_with(&self, role: &str) -> Vec<Node> {
         let mut tree = Vec::new();
         wait_for(&format!("the page has a node {role}"), || {
             tree = self.tree();
@@ -115,7 +115,7 @@ impl Chromium {
     }
 
     /// Looks at the page in both colour schemes and two widths, and checks it with axe-core.
-    fn checked(&self, name: &str) {
+    pub(crate) fn checked(&self, name: &str) {
         self.look_at(name, |view| self.axe(view));
     }
 

@@ -424,7 +424,7 @@ fn robots_txt_is_the_sites_with_the_owners_wishes() {
     wait_for("it is merged", || text(&merged).contains("Google-Extended"));
     let said = text(&merged);
     assert!(
-        said.starts_with("User-agent: *\nContent-Usage: / train-ai=n\nDisallow: /admin/\n"),
+        said.starts_with("User-agent: *\nDisallow: /.cattlegrid/more/\nContent-Usage: / train-ai=n\nDisallow: /admin/\n"),
         "{said}"
     );
     assert!(

@@ -35,6 +35,7 @@ use crate::harness::wait_for;
 use crate::skip::has;
 use crate::solve::Browser;
 use crate::solve::Puzzle;
+use crate::traps;
 use crate::without_javascript;
 
 /// A change to a shipped configuration, to see that a test fails without what is taken out.
@@ -202,10 +203,14 @@ impl Stand {
     }
 
     fn edited(server: Server, edit: Edit) -> Stand {
+        Stand::with(server, edit, asked("forward_auth"))
+    }
+
+    fn with(server: Server, edit: Edit, wanted: Wanted) -> Stand {
         let origin = Origin::answering(Box::new(|got| {
             Some(page(&format!("you asked for {}", got.target())))
         }));
-        let gate = Gate::with(&origin, asked("forward_auth"));
+        let gate = Gate::with(&origin, wanted);
         let front = Front::start(server, gate.address, origin.address, edit);
         Stand {
             origin,
@@ -303,6 +308,37 @@ pub(crate) fn passes_challenges_and_blocks(server: Server) {
     victim.check();
     stand.gate.check_after_at(&before, stand.front.address);
     check_analyze(&stand);
+}
+
+/// A program that follows every link walks into the maze, which is slow there, too.
+pub(crate) fn leads_into_traps(server: Server) {
+    let mut wanted = asked("forward_auth");
+    wanted.parts += "[gate.traps]\nlinks = \"always\"\ndelay_seconds = 1.0\n";
+    let stand = Stand::with(server, ("\0", ""), wanted);
+    let source = "127.0.0.5";
+    stand.use_up(source, 20, &[]);
+    let challenge = stand.get(source, "/page20", &[]);
+    let mut next = traps::links(&challenge.text());
+    assert_eq!(next.len(), 1, "{}", challenge.text());
+    let started = Instant::now();
+    for _ in 0..3 {
+        let answer = stand.get(source, &next.remove(0), &[]);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.values("x-robots-tag"), ["noindex, nofollow"]);
+        next.extend(traps::links(&answer.text()));
+    }
+    assert!(started.elapsed() >= Duration::from_secs(3));
+    // What merely begins alike is the site's, and asked about.
+    let other = format!("{}../../page", traps::FOLDER);
+    assert_eq!(stand.get(source, &other, &[]).status, 403);
+    let led = [("Sec-Fetch-Site", "cross-site")];
+    assert_eq!(stand.get(source, &next[0], &led).status, 404);
+    assert_eq!(stand.get("127.0.0.6", &next[0], &[]).status, 404);
+    wait_for("the pages are in the log", || {
+        let log = stand.gate.log();
+        let traps = log.iter().filter(|line| line["decision"] == "trap");
+        traps.filter(|line| line["source"] == source).count() == 3
+    });
 }
 
 /// A cleared browser that asks for pages faster than a person is told to wait, whatever server stands between.

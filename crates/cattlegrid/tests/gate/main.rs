@@ -53,6 +53,7 @@ mod skip;
 mod slow;
 mod solve;
 mod table;
+mod traps;
 mod upstream;
 mod way_back;
 mod websockets;

@@ -57,3 +57,10 @@ fn passes_who_answers_a_question() {
         front::passes_who_answers_a_question(SERVER);
     }
 }
+
+#[test]
+fn leads_into_traps() {
+    if SERVER.is_here() {
+        front::leads_into_traps(SERVER);
+    }
+}

@@ -1,9 +1,12 @@
-//! Visits that go on and look like a robot's, for a gate that asks before anybody is judged.
+//! Visits that go on and look like a robot's, and clients that follow traps, for a gate that asks before anybody is judged.
 
 use super::Analysis;
 use crate::detectors::visit_probability;
+use crate::policy::DAY;
+use crate::policy::Sign;
 use crate::policy::Suspect;
 use crate::profile::Around;
+use crate::profile::Record;
 use crate::profile::VISIT_PAGES_MIN;
 use crate::site::Site;
 use crate::table::Table;
@@ -14,17 +17,18 @@ impl Analysis {
         self.tables.iter_mut().for_each(|table| table.watch());
     }
 
-    /// The visits among those with requests since the last call that are a robot's with this probability.
+    /// Clients that followed traps since the last call, and those whose visits are a robot's with this probability, among the visits with
+    /// requests since then.
     pub fn suspects(&mut self, probability: f64) -> Vec<Suspect> {
+        let mut suspects = self.trapped();
         // 1 is off, whatever a forest says.
         if probability >= 1.0 || !self.tables.iter().any(Table::has_watched) {
-            return Vec::new();
+            return suspects;
         }
         let around = self.around();
         let model = self.settings.model.as_deref();
         let model = model.and_then(|model| model.sessions.as_ref());
         let silence = self.settings.visit_silence;
-        let mut suspects = Vec::new();
         for table in &mut self.tables {
             table.take_watched(|source, visit| {
                 let Some(model) = model.filter(|_| visit.session.pages >= VISIT_PAGES_MIN) else {
@@ -35,11 +39,25 @@ impl Analysis {
                         source,
                         agent: visit.agent,
                         until: visit.session.last.saturating_add(silence),
+                        sign: Sign::Visit,
                     });
                 }
             });
         }
         suspects
+    }
+
+    /// Clients that followed traps since the last call, for a day.
+    fn trapped(&mut self) -> Vec<Suspect> {
+        let tables = self.tables.iter_mut();
+        let records = tables.flat_map(Table::take_trapped);
+        let suspect = |record: Record| Suspect {
+            source: record.source(),
+            agent: record.agent,
+            until: record.time.saturating_add(DAY),
+            sign: Sign::Trap,
+        };
+        records.map(suspect).collect()
     }
 
     /// What the latest window of the log shows of everybody.

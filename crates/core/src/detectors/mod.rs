@@ -12,6 +12,7 @@ mod even_pace;
 mod fetch_metadata;
 mod fetched_robots_txt;
 mod followed_links;
+mod followed_trap;
 mod forged_referrer;
 mod hammered_login;
 mod header_order;
@@ -52,7 +53,7 @@ pub use traffic_shape::shape_values;
 pub use visit_manner::visit_probability;
 
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.
-pub const SPECS: [Spec; 37] = [
+pub const SPECS: [Spec; 38] = [
     accept_language::SPEC,
     agents_of_one_page::SPEC,
     borrowed_referrer::SPEC,
@@ -65,6 +66,7 @@ pub const SPECS: [Spec; 37] = [
     fetch_metadata::SPEC,
     fetched_robots_txt::SPEC,
     followed_links::SPEC,
+    followed_trap::SPEC,
     forged_referrer::SPEC,
     hammered_login::SPEC,
     header_order::SPEC,

@@ -82,7 +82,11 @@ pub fn json_line(name: &str, bytes: &[u8]) {
             serde_json::json!({"ts": time, "request": {"client_ip": client, "method": method, "uri": target}, "status": status, "size": bytes})
         }
         "json_cattlegrid" => {
-            let decision = if request.is_refused { "own" } else { "pass" };
+            let decision = match (request.is_refused, request.is_trap) {
+                (true, _) => "own",
+                (false, true) => "trap",
+                (false, false) => "pass",
+            };
             serde_json::json!({"time": time, "source": client, "method": method, "target": target, "status": status, "bytes": bytes, "decision": decision})
         }
         _ => {

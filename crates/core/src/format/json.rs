@@ -154,6 +154,8 @@ session=session,duration=duration,decision=decision,fetch_site=fetch_site,fetch_
 ua_mobile=ua_mobile,ua_platform=ua_platform,language=language,order=order,user=user";
 /// The decision after which the site answered.
 const PASS: &[u8] = b"pass";
+/// The decision for who has followed a trap.
+const TRAP: &[u8] = b"trap";
 
 impl JsonFormat {
     /// The map of a server that is known by name.
@@ -318,7 +320,9 @@ impl JsonFormat {
             None => field(Part::Session),
         };
         if self.has_decision {
-            request.is_refused = text(Part::Decision).ok_or(Skip::MissingKey)? != PASS;
+            let decision = text(Part::Decision).ok_or(Skip::MissingKey)?;
+            request.is_trap = decision == TRAP;
+            request.is_refused = decision != PASS && !request.is_trap;
         }
         let duration = &values[Part::Duration as usize];
         request.duration_us = match duration.number() {
@@ -561,6 +565,7 @@ mod tests {
         for decision in ["throttle", "challenge", "block", "own", "", "PASS"] {
             check(&format!(r#","decision":"{decision}""#), Ok(true));
         }
+        check(r#","decision":"trap""#, Ok(false));
         check("", Err(Skip::MissingKey));
         check(r#","decision":null"#, Err(Skip::MissingKey));
         check(

@@ -208,6 +208,12 @@ impl Crawlers {
         Some((self.knowledge.robots.robot(number)?, *treatment))
     }
 
+    /// True for a robot of a known operator: an address or a name server may still prove it.
+    pub fn has_operator(&self, number: u16) -> bool {
+        let robot = self.knowledge.robots.robot(number);
+        robot.is_some_and(|robot| self.knowledge.operator(robot).is_some())
+    }
+
     /// What a robot is called.
     pub fn name(&self, number: u16) -> &str {
         let robot = self.knowledge.robots.robot(number);

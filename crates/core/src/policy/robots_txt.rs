@@ -74,6 +74,28 @@ fn groups(text: &str) -> Vec<Group<'_>> {
     groups
 }
 
+/// A file with a folder that nobody may fetch from. Each group says so: a robot reads only the one that names it.
+pub fn forbid(text: &str, folder: &str) -> String {
+    let mut forbidding = String::with_capacity(text.len() + 64);
+    let mut has_all = false;
+    for group in groups(text) {
+        for agent in &group.agents {
+            forbidding += &format!("User-agent: {agent}\n");
+        }
+        if !group.agents.is_empty() {
+            forbidding += &format!("Disallow: {folder}\n");
+        }
+        has_all |= group.agents.contains(&"*");
+        for line in &group.lines {
+            forbidding += &format!("{line}\n");
+        }
+    }
+    if !has_all {
+        forbidding += &format!("\nUser-agent: *\nDisallow: {folder}\n");
+    }
+    forbidding
+}
+
 impl Crawlers {
     /// The site's robots.txt with what the owner wants for robots. Robots that the owner refuses leave the site's groups: where a file
     /// allows and disallows the same, robots take the word that allows.
@@ -156,5 +178,26 @@ impl Crawlers {
             .filter(|(_, purpose)| self.of_purpose(*purpose) == Treatment::Refuse);
         let said: Vec<String> = refused.map(|(name, _)| format!("{name}=n")).collect();
         said.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_forbidden_to_everybody() {
+        let check = |text: &str, expected: &str| assert_eq!(forbid(text, "/t/"), expected);
+        check("", "\nUser-agent: *\nDisallow: /t/\n");
+        check(
+            "# ours\nUser-agent: *\nDisallow: /a\n\nSitemap: https://www.example.org/s.xml\n",
+            "# ours\nUser-agent: *\nDisallow: /t/\nDisallow: /a\n\nSitemap: https://www.example.org/s.xml\n",
+        );
+        check(
+            "User-agent: one\nUser-agent: two\nAllow: /\nUser-agent: three\nDisallow: /\n",
+            "User-agent: one\nUser-agent: two\nDisallow: /t/\nAllow: /\nUser-agent: three\nDisallow: /t/\nDisallow: /\n\nUser-agent: *\nDisallow: /t/\n",
+        );
+        let twice = forbid(&forbid("User-agent: *\n", "/t/"), "/t/");
+        assert_eq!(twice, "User-agent: *\nDisallow: /t/\nDisallow: /t/\n");
     }
 }

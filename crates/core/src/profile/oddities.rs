@@ -27,6 +27,10 @@ pub struct Oddities {
     pub posts_failed: u32,
     /// Of these, the ones sent to where passwords go.
     pub logins: u32,
+    /// Requests for pages behind a trap.
+    pub traps: u16,
+    /// Which of them, a bit each by their hash.
+    trap_pages: u32,
     /// Where the forms went: of several the smallest hash; 0 for none.
     pub form: u32,
     /// Where the passwords went, likewise.
@@ -44,6 +48,9 @@ pub struct Oddities {
     /// count: it may be led to from elsewhere.
     pub borrowed: [u16; REFERRER_CELLS],
 }
+
+/// Different pages behind a trap from which nobody is there by curiosity.
+const TRAP_PAGES_MIN: u32 = 3;
 
 /// Cells for the hosts of [`Oddities::borrowed`].
 pub const REFERRER_CELLS: usize = 4;
@@ -77,8 +84,20 @@ impl Oddities {
             *mine = mine.saturating_add(theirs);
         }
         self.robots_txt_at = smaller(self.robots_txt_at, other.robots_txt_at);
+        self.traps = self.traps.saturating_add(other.traps);
+        self.trap_pages |= other.trap_pages;
         self.form = smaller(self.form, other.form);
         self.login = smaller(self.login, other.login);
+    }
+
+    /// Different pages behind a trap, or a few less: two may share a bit.
+    pub fn trap_pages(&self) -> u32 {
+        self.trap_pages.count_ones()
+    }
+
+    /// True for who went on behind a trap, after the first page has told what it is.
+    pub fn has_followed_traps(&self) -> bool {
+        self.trap_pages() >= TRAP_PAGES_MIN
     }
 
     pub(super) fn observe(&mut self, record: &Record) {
@@ -95,6 +114,10 @@ impl Oddities {
         }
         if record.has(flag::ROBOTS) {
             self.robots_txt_at = smaller(self.robots_txt_at, record.time.max(1));
+        }
+        if record.is_trap() {
+            self.traps = self.traps.saturating_add(1);
+            self.trap_pages |= 1 << (record.page % u32::BITS);
         }
         if record.has(flag::POST) {
             self.posts += 1;
@@ -127,4 +150,5 @@ pub(super) const ODD: u32 = flag::FORBIDDEN
     | flag::OLD_PROTOCOL
     | flag::PROBE
     | flag::POST
+    | flag::TRAP
     | flag::REFERRER_ODD;

@@ -88,6 +88,8 @@ pub(crate) mod flag {
     pub(crate) const POST: u32 = 1 << 25;
     /// A form that was sent to where passwords go.
     pub(crate) const LOGIN: u32 = 1 << 26;
+    /// A page of the gate behind a trap. Only forms are sent to where passwords go, so that both share a bit.
+    pub(crate) const TRAP: u32 = LOGIN;
     /// A request for a weak spot that attack tools look for.
     pub(crate) const PROBE: u32 = 1 << 27;
     /// Sent by HTTP/1.0.
@@ -300,6 +302,11 @@ impl Record {
     /// True for a page request.
     pub fn is_page(&self) -> bool {
         self.has(flag::PAGE)
+    }
+
+    /// True for a page of the gate behind a trap. It is none of the site's pages.
+    pub fn is_trap(&self) -> bool {
+        self.flags & (flag::TRAP | flag::POST) == flag::TRAP
     }
 
     /// True for a page request that brought a session id.

@@ -188,6 +188,9 @@ impl Recorder {
             .client
             .address()
             .unwrap_or_else(|| self.token(&request.client, gathered));
+        if request.is_trap {
+            return self.trap(request, source, knowledge, gathered);
+        }
         let target = Target::of(request.target);
         let mut record = Record {
             source: source.value,
@@ -232,6 +235,26 @@ impl Recorder {
                 record.session = self.hash(id) as u32;
             }
         }
+        record
+    }
+
+    /// A page behind a trap is the gate's, and how it looks says nothing about the site: what counts is who came there.
+    #[cold]
+    fn trap(
+        &self,
+        request: &Request<'_>,
+        source: Source,
+        knowledge: &Knowledge,
+        gathered: &mut Gathered,
+    ) -> Record {
+        let mut record = Record {
+            source: source.value,
+            time: request.time,
+            page: self.hash(path(request.target)) as u32,
+            flags: source.kind as u32 | flag::TRAP,
+            ..Record::default()
+        };
+        self.look_at_agent(request, knowledge, gathered, &mut record);
         record
     }
 

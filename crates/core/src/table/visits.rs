@@ -36,6 +36,8 @@ pub(super) struct Ongoing {
     hand: usize,
     /// Profiles whose long visits had a request, where somebody wants to know.
     watched: Option<Vec<(u32, Source)>>,
+    /// Requests of those who went on behind a trap, likewise.
+    trapped: Vec<Record>,
 }
 
 /// Requests of a source after which it is followed, and for how many of these in turn: the visits of the busiest sources are many, and a
@@ -44,6 +46,8 @@ const TURN: u32 = 64;
 const TURNS: u32 = 8;
 /// Page requests of long visits that are noted at most until somebody asks.
 const WATCHED_MAX: usize = 4096;
+/// User agents of a source beyond which those behind a trap are not noted one by one: it has many clients, or one with many names.
+const AGENTS_MAX: usize = 12;
 
 /// True for a source with so many requests that is followed now.
 fn is_followed(requests: u32) -> bool {
@@ -58,6 +62,11 @@ impl Ongoing {
         record: &Record,
         silence: u32,
     ) {
+        // The gate's own pages are no part of a visit to the site.
+        if record.is_trap() {
+            self.note_trapped(profile, record);
+            return;
+        }
         // Who names itself a robot is one, whatever its visits are like.
         if record.robot != 0 || !is_followed(profile.requests) {
             return;
@@ -106,6 +115,22 @@ impl Ongoing {
         {
             watched.push((number as u32, record.source()));
         }
+    }
+
+    #[cold]
+    fn note_trapped(&mut self, profile: &Profile, record: &Record) {
+        if self.watched.is_some()
+            && self.trapped.len() < WATCHED_MAX
+            && profile.oddities().has_followed_traps()
+            && profile.agents.count() <= AGENTS_MAX
+        {
+            self.trapped.push(*record);
+        }
+    }
+
+    /// Requests behind a trap since the last call, of those who went on there.
+    pub(super) fn take_trapped(&mut self) -> Vec<Record> {
+        std::mem::take(&mut self.trapped)
     }
 
     /// Notes from now on which long visits go on.

@@ -14,12 +14,13 @@ const CHEAP: [&str; 4] = [
 /// What the cheap signs are worth together at most.
 const CHEAP_MAX: f64 = -10.0;
 /// What only a program does. A program that does it can just as well load a style sheet, so that cheap signs do not excuse it.
-const ACTS: [&str; 12] = [
+const ACTS: [&str; 13] = [
     "agents_of_one_page",
     "borrowed_referrer",
     "client_hints",
     "clockwork_visits",
     "declared_robot",
+    "followed_trap",
     "forged_referrer",
     "hammered_login",
     "high_page_rate",

@@ -66,6 +66,9 @@ fn answer(gate: &Gate, request: &Request<Incoming>) -> Response<String> {
             gate.metrics
                 .counters_forgotten
                 .set(i64::try_from(gate.counters.forgotten()).unwrap_or(i64::MAX));
+            gate.metrics
+                .trap_slots
+                .set(i64::try_from(gate.slots.taken()).unwrap_or(i64::MAX));
             let mut response = Response::new(gate.metrics.text());
             response.headers_mut().insert(
                 header::CONTENT_TYPE,

@@ -11,10 +11,13 @@ use std::time::Duration;
 use std::time::Instant;
 
 use cattlegrid_core::policy::ROBOTS_TXT_MAX;
+use cattlegrid_core::policy::forbid;
 
+use crate::challenge::TRAP_FOLDER;
 use crate::settings::Address;
 use crate::settings::RobotsTxt;
 use crate::settings::Site;
+use crate::settings::TrapLinks;
 use crate::state::Gate;
 
 const TICK: Duration = Duration::from_millis(500);
@@ -47,9 +50,17 @@ pub(crate) fn keep(gate: &Arc<Gate>) {
                 known.insert(key, ask(site, before));
             }
         }
+        let folder = format!("{}{TRAP_FOLDER}", live.setup.prefix);
         let texts = known.iter().filter_map(|(key, known)| {
             let text = known.text.as_deref()?;
-            Some((key.clone(), live.crawlers.robots_txt(text)))
+            let merged = live.crawlers.robots_txt(text);
+            Some((
+                key.clone(),
+                match live.setup.traps.links {
+                    TrapLinks::Never => merged,
+                    TrapLinks::Merged | TrapLinks::Always => forbid(&merged, &folder),
+                },
+            ))
         });
         let texts: BTreeMap<String, String> = texts.collect();
         if **gate.robots_txt.load() != texts {

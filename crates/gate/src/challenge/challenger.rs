@@ -157,7 +157,7 @@ pub struct Solved {
 pub struct Challenger {
     keys: RwLock<Keys>,
     settings: Settings,
-    random: Random,
+    pub(super) random: Random,
     /// Number of this process: what others minted may have been spent there.
     start: u64,
     spent: Mutex<Spent>,
@@ -508,7 +508,7 @@ impl Challenger {
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keys(&self) -> RwLockReadGuard<'_, Keys> {
+    pub(super) fn keys(&self) -> RwLockReadGuard<'_, Keys> {
         self.keys.read().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -10,6 +10,8 @@ const BITS_MAX: u32 = 20;
 const FAILURES_MAX: u32 = 4;
 /// Bits that solutions of others in the same network add at most: they may be many people.
 const NETWORK_BITS_MAX: u32 = 3;
+/// Bits for who has followed traps: four times the work.
+const TRAP_BITS: u32 = 2;
 /// Bits that changes of networks add at most.
 const MOVES_BITS_MAX: u32 = 4;
 
@@ -22,24 +24,32 @@ pub struct Suspicion {
     pub failures: u32,
     /// Challenges that were solved around it.
     pub solutions: Solutions,
+    /// It has followed traps.
+    pub has_followed_traps: bool,
 }
 
 /// Bits of work for a visitor, with the limits of the site.
 ///
 /// Each doubling of pages beyond `k1` doubles the work, a source above `k2` does twice as much again, and so does every failure. Each
-/// doubling of the challenges that the source has solved doubles it, too, so that nobody hoards clearances cheaply.
+/// doubling of the challenges that the source has solved doubles it, too, so that nobody hoards clearances cheaply. Who has followed traps
+/// does four times as much.
 pub fn difficulty(suspicion: &Suspicion, k1: u32, k2: u32) -> u8 {
     let Suspicion {
         pages,
         failures,
         solutions,
+        has_followed_traps,
     } = *suspicion;
     let doublings = (pages / k1.max(1)).checked_ilog2().unwrap_or(0);
     let above = u32::from(pages > k2);
     let of_source = solutions.of_source.saturating_add(1).ilog2();
     let of_network = solutions.of_network.saturating_add(1).ilog2();
     let solved = of_source.max(of_network.min(NETWORK_BITS_MAX));
-    let bits = BITS_BASE + doublings.max(solved) + above + failures.min(FAILURES_MAX);
+    let trapped = match has_followed_traps {
+        true => TRAP_BITS,
+        false => 0,
+    };
+    let bits = BITS_BASE + doublings.max(solved) + above + failures.min(FAILURES_MAX) + trapped;
     bits.min(BITS_MAX) as u8
 }
 
@@ -62,8 +72,14 @@ mod tests {
                     of_source,
                     of_network,
                 },
+                has_followed_traps: false,
             };
             assert_eq!(difficulty(&suspicion, 20, 1000), bits, "{suspicion:?}");
+            let trapped = Suspicion {
+                has_followed_traps: true,
+                ..suspicion
+            };
+            assert_eq!(difficulty(&trapped, 20, 1000), (bits + 2).min(20));
         };
         check(0, 0, [0, 0], 15);
         check(21, 0, [0, 0], 15);

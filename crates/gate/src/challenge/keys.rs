@@ -30,13 +30,15 @@ pub(super) enum Purpose {
     Challenge,
     Asker,
     Clearance,
+    Trap,
 }
 
 impl Purpose {
-    const ALL: [(Purpose, &str); 3] = [
+    const ALL: [(Purpose, &str); 4] = [
         (Purpose::Challenge, "cattlegrid challenge 1"),
         (Purpose::Asker, "cattlegrid asker 1"),
         (Purpose::Clearance, "cattlegrid clearance 1"),
+        (Purpose::Trap, "cattlegrid trap 1"),
     ];
 }
 
@@ -220,7 +222,7 @@ impl Key {
             let derived = master.clone().chain_update(label).finalize().into_bytes();
             Hmac::new_from_slice(&derived).map_err(|_| "the key has no length")
         };
-        let [challenge, asker, clearance] = Purpose::ALL.map(|(_, label)| signer(label));
+        let [challenge, asker, clearance, trap] = Purpose::ALL.map(|(_, label)| signer(label));
         let digest = Sha256::new()
             .chain_update("cattlegrid fingerprint 1")
             .chain_update(bytes.as_slice())
@@ -234,7 +236,7 @@ impl Key {
                 .take(4)
                 .map(|byte| format!("{byte:02x}"))
                 .collect(),
-            signers: [challenge?, asker?, clearance?],
+            signers: [challenge?, asker?, clearance?, trap?],
         })
     }
 }

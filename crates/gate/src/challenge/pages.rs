@@ -18,6 +18,7 @@ use super::question::Question;
 use super::template::Filling;
 use super::template::Template;
 use super::texts::Texts;
+use super::trap;
 
 /// Scripts, styles and requests go to the gate itself and to nobody else; nothing inline is run.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; worker-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -124,8 +125,14 @@ pub struct Pages {
 
 impl Pages {
     /// The page that has the browser do its work. A browser that cannot is asked a question, where one is asked at all; its answer counts in
-    /// so many seconds.
-    pub fn challenge(&self, language: Language, puzzle: &Puzzle, wait: Option<u32>) -> Page {
+    /// so many seconds. The link of a trap goes along, where there is one.
+    pub fn challenge(
+        &self,
+        language: Language,
+        puzzle: &Puzzle,
+        wait: Option<u32>,
+        trap: &str,
+    ) -> Page {
         let texts = Texts::of(language);
         let attributes = [
             ("prefix", self.prefix.as_str()),
@@ -168,7 +175,7 @@ impl Pages {
              <noscript>{without}</noscript>\n\
              <p id=\"status\" role=\"status\" aria-live=\"polite\"></p>\n\
              <progress id=\"progress\" max=\"16\" value=\"0\" aria-label=\"{progress}\" hidden></progress>\n\
-             <p id=\"left\"></p>\n<button id=\"again\" type=\"button\" hidden>{again}</button>\n{instead}{foot}</main>\n\
+             <p id=\"left\"></p>\n<button id=\"again\" type=\"button\" hidden>{again}</button>\n{instead}{foot}{trap}</main>\n\
              <script src=\"{script}\" defer></script>",
             title = escape(texts.challenge_title),
             why = escape(texts.challenge_why),
@@ -287,9 +294,27 @@ impl Pages {
         )
     }
 
-    /// The page for those who are turned away, with the number under which the reasons are kept, and with the way to a harder challenge
-    /// where that helps.
-    pub fn block(&self, reader: Reader, incident: &str, way_back: Option<&Puzzle>) -> Page {
+    /// The link of a trap, for the pages of contained visitors. Browsers do not display it, screen readers do not read it and no key reaches
+    /// it; text browsers that show it all the same show what it says.
+    pub fn trap_link(&self, language: Language, token: &str) -> String {
+        format!(
+            "<a href=\"{}{}{}\" rel=\"nofollow\" hidden inert aria-hidden=\"true\" tabindex=\"-1\">{}</a>\n",
+            escape(&self.prefix),
+            trap::FOLDER,
+            escape(token),
+            escape(Texts::of(language).trap_link)
+        )
+    }
+
+    /// The page for those who are turned away, with the number under which the reasons are kept, with the way to a harder challenge
+    /// where that helps, and with the link of a trap, where there is one.
+    pub fn block(
+        &self,
+        reader: Reader,
+        incident: &str,
+        way_back: Option<&Puzzle>,
+        trap: &str,
+    ) -> Page {
         let Reader::Person(language) = reader else {
             return json_page(
                 403,
@@ -306,7 +331,7 @@ impl Pages {
             )
         });
         let body = format!(
-            "<main>\n<h1>{}</h1>\n<p>{}</p>\n<p>{}</p>\n{way_back}{}</main>",
+            "<main>\n<h1>{}</h1>\n<p>{}</p>\n<p>{}</p>\n{way_back}{}{trap}</main>",
             escape(texts.block_title),
             escape(texts.block_why),
             escape(texts.block_cure),
@@ -489,7 +514,7 @@ fn headers(content_type: &'static str) -> Vec<(&'static str, Cow<'static, str>)>
 }
 
 /// A text as part of a page, in an element or a quoted attribute. Characters that turn or hide text are replaced.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

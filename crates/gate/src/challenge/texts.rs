@@ -65,6 +65,13 @@ pub(super) struct Texts {
     pub(super) cookies_title: &'static str,
     /// What to do for those who do not want cookies.
     pub(super) cookies_cure: &'static str,
+    /// The link of a trap, for those whose browser shows it all the same.
+    pub(super) trap_link: &'static str,
+    pub(super) trap_title: &'static str,
+    /// What the page behind it is, and what follows from going on.
+    pub(super) trap_why: &'static str,
+    /// Leads to the site's first page.
+    pub(super) trap_back: &'static str,
     pub(super) ask: Ask,
 }
 

@@ -1,6 +1,8 @@
 //! The pages that a request gets which does not pass.
 
 use cattlegrid_core::policy::Decision;
+use cattlegrid_core::policy::Named;
+use cattlegrid_core::policy::Reason;
 use cattlegrid_http1::Headers;
 use cattlegrid_http1::Method;
 use cattlegrid_http1::Name;
@@ -10,6 +12,8 @@ use super::Judged;
 use crate::challenge::Language;
 use crate::challenge::Page;
 use crate::challenge::Reader;
+use crate::settings::RobotsTxt;
+use crate::settings::TrapLinks;
 use crate::settings::defence::Defence;
 use crate::state::Gate;
 use crate::state::Live;
@@ -23,7 +27,10 @@ pub(crate) fn contain(gate: &Gate, live: &Live, facts: &Facts<'_>, judged: &Judg
     let number = judged.incident.map(|incident| incident.to_string());
     let number = number.unwrap_or_default();
     match judged.done {
-        Decision::Block => block(gate, live, facts, (reader, &number)),
+        Decision::Block => {
+            let trap = trap(gate, live, facts, judged, reader);
+            block(gate, live, facts, (reader, &number), &trap)
+        }
         Decision::Throttle => {
             let seconds = judged.decided.retry_after;
             live.pages.throttle(reader, seconds, &number)
@@ -33,7 +40,7 @@ pub(crate) fn contain(gate: &Gate, live: &Live, facts: &Facts<'_>, judged: &Judg
             Reader::Person(language) => {
                 gate.metrics.challenges.inc();
                 let visitor = facts.visitor();
-                let terms = gate.terms(live, visitor.source, judged.clearance.as_ref());
+                let terms = gate.terms(live, &visitor, judged.clearance.as_ref());
                 let puzzle = gate.challenger.mint(
                     &visitor,
                     facts.target.as_bytes(),
@@ -45,7 +52,8 @@ pub(crate) fn contain(gate: &Gate, live: &Live, facts: &Facts<'_>, judged: &Judg
                     0 => None,
                     _ => Some(gate.question_wait(live, visitor.source)),
                 };
-                let page = live.pages.challenge(language, &puzzle, wait);
+                let trap = trap(gate, live, facts, judged, reader);
+                let page = live.pages.challenge(language, &puzzle, wait, &trap);
                 page.with_cookie(puzzle.set_cookie)
             }
         },
@@ -53,17 +61,75 @@ pub(crate) fn contain(gate: &Gate, live: &Live, facts: &Facts<'_>, judged: &Judg
 }
 
 /// The page for who is refused, with a way back where the program and not the owner said so.
-fn block(gate: &Gate, live: &Live, facts: &Facts<'_>, (reader, number): (Reader, &str)) -> Page {
+fn block(
+    gate: &Gate,
+    live: &Live,
+    facts: &Facts<'_>,
+    (reader, number): (Reader, &str),
+    trap: &str,
+) -> Page {
     let visitor = facts.visitor();
     let may_lift = matches!(reader, Reader::Person(_)) && gate.can_be_lifted(visitor.source);
     let way_back = may_lift.then(|| {
-        let (target, terms) = (facts.target, gate.terms(live, visitor.source, None));
+        let (target, terms) = (facts.target, gate.terms(live, &visitor, None));
         let cookies = facts.cookies();
         gate.challenger
             .mint(&visitor, target.as_bytes(), terms, cookies, gate.moment())
     });
-    let page = live.pages.block(reader, number, way_back.as_ref());
+    let page = live.pages.block(reader, number, way_back.as_ref(), trap);
     page.with_cookie(way_back.and_then(|puzzle| puzzle.set_cookie))
+}
+
+/// The link of a trap for who is contained as a crawler, where robots.txt forbids it; else nothing. Robots under the
+/// names of known operators do not see it, unless the name was found wrong: a name server may be slow to say that they are right.
+fn trap(gate: &Gate, live: &Live, facts: &Facts<'_>, judged: &Judged, reader: Reader) -> String {
+    let Reader::Person(language) = reader else {
+        return String::new();
+    };
+    let reason = judged.decided.reason;
+    let is_named = match live.crawlers.named(facts.agent()) {
+        Some(Named::Robot(number)) => {
+            reason != Reason::Disproved
+                && live.crawlers.has_operator(number)
+                && live.setup.defences.has(Defence::TrapNames)
+        }
+        Some(Named::Tool) | None => false,
+    };
+    if !is_crawlers(reason) || is_named || !is_forbidden(gate, live, facts) {
+        return String::new();
+    }
+    gate.metrics.trap_links.inc();
+    let token = gate.challenger.trap(&facts.visitor(), gate.moment().unix);
+    live.pages.trap_link(language, &token)
+}
+
+/// True for reasons that lie in what a client does. The owner's own word needs no evidence.
+fn is_crawlers(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::Disproved
+            | Reason::Entry
+            | Reason::Suspicious
+            | Reason::ManyPages
+            | Reason::TooManyPages
+            | Reason::ManyPagesOfNetwork
+            | Reason::ManyPagesOfGroup
+    )
+}
+
+/// True where robots.txt forbids traps: the one that the gate serves, or the owner's by the owner's word.
+fn is_forbidden(gate: &Gate, live: &Live, facts: &Facts<'_>) -> bool {
+    let setup = &live.setup;
+    match setup.traps.links {
+        TrapLinks::Never => false,
+        TrapLinks::Always => true,
+        TrapLinks::Merged => {
+            let site = setup.site(facts.host).map(|site| setup.sites[site].key());
+            setup.crawlers.robots_txt == RobotsTxt::Merged
+                && facts.shows_response()
+                && site.is_some_and(|site| gate.robots_txt.load().contains_key(&site))
+        }
+    }
 }
 
 /// The reader of a response: a person who loads a page, or a program.

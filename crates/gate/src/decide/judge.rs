@@ -16,6 +16,7 @@ use super::Facts;
 use crate::challenge::Clearance;
 use crate::challenge::Suspicion;
 use crate::challenge::Terms;
+use crate::challenge::Visitor;
 use crate::challenge::confirmation;
 use crate::challenge::difficulty;
 use crate::settings::Mode;
@@ -90,6 +91,14 @@ fn used(live: &Live, clearance: Clearance, source: Source) -> policy::Clearance 
     }
 }
 
+/// The agent as records name it.
+fn agent(live: &Live, visitor: &Visitor<'_>) -> u32 {
+    match visitor.agent {
+        b"" => 0,
+        agent => live.recorder.agent(agent),
+    }
+}
+
 impl Gate {
     /// Decides about a request.
     pub(crate) fn judge(&self, live: &Live, facts: &Facts<'_>) -> Judged {
@@ -98,10 +107,7 @@ impl Gate {
         let clearance = self
             .challenger
             .find(facts.cookies(), &visitor, u64::from(time));
-        let agent = match visitor.agent {
-            b"" => 0,
-            agent => live.recorder.agent(agent),
-        };
+        let agent = agent(live, &visitor);
         let used = clearance.map(|clearance| used(live, clearance, visitor.source));
         let is_unlimited = clearance.is_some() && !live.setup.defences.has(Defence::Budget);
         let rule = match is_unlimited {
@@ -182,9 +188,16 @@ impl Gate {
     }
 
     /// The terms of a challenge for a source: the more pages it has asked for, the more it has solved and the more answers were wrong, the
-    /// more work. Who has a clearance and came into another network confirms it by little. A denial is lifted by much more.
-    pub(crate) fn terms(&self, live: &Live, source: Source, known: Option<&Clearance>) -> Terms {
+    /// more work. Who has followed traps does more, too. Who has a clearance and came into another network confirms it by little. A denial is
+    /// lifted by much more.
+    pub(crate) fn terms(
+        &self,
+        live: &Live,
+        visitor: &Visitor<'_>,
+        known: Option<&Clearance>,
+    ) -> Terms {
         let (time, limits) = (self.clock.now(), &live.policy.limits);
+        let (source, agent) = (visitor.source, agent(live, visitor));
         let lifts_denial = self.can_be_lifted(source);
         let confirmed = known.filter(|known| {
             let home = policy::Clearance {
@@ -204,6 +217,7 @@ impl Gate {
                     },
                     failures: self.counters.look(Tally::failures(source), time),
                     solutions: live.policy.solutions(source, time),
+                    has_followed_traps: self.suspects.load().has_trapped(source, agent, time),
                 };
                 difficulty(&suspicion, limits.k1, limits.k2)
             }

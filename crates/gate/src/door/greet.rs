@@ -99,6 +99,7 @@ where
         peer,
         is_tls: listener.tls.is_some(),
         role: listener.listen.role,
+        stop: stop.clone(),
     };
     // In boxes each has the room that it needs: a connection without TLS has no room for it.
     match &listener.tls {

@@ -11,6 +11,7 @@ use cattlegrid_http1::Request;
 
 use super::ask;
 use super::forward::Forward;
+use super::maze::Later;
 use super::own_pages;
 use crate::challenge::Page;
 use crate::decide::Facts;
@@ -29,6 +30,8 @@ use crate::state::Live;
 pub(crate) enum Next {
     /// The gate responds itself.
     Answer(Page),
+    /// The gate responds itself, in a while.
+    Later(Box<Later>),
     /// The gate responds with a message of gRPC.
     Message(Vec<u8>),
     /// The request goes to its site.

@@ -35,6 +35,7 @@ use super::exchange::Next;
 use super::exchange::ReadBody;
 use super::forward::Forward;
 use super::forward::Passed;
+use super::maze::Later;
 use super::tunnel;
 use crate::challenge::Page;
 use crate::settings::Waits;
@@ -282,6 +283,12 @@ where
     let page = match next {
         Next::Forward(forward) => return pass(client, forward, head).await,
         Next::Answer(page) => page,
+        Next::Later(later) => {
+            wait(client, connection, &later).await?;
+            manner.is_last |= *connection.stop.borrow();
+            client.moment = Instant::now();
+            later.page()
+        }
         Next::Message(_) | Next::ReadBody(_) => Page::text(400, "gRPC needs HTTP/2\n"),
     };
     let length = head.body.length().unwrap_or(u64::MAX);
@@ -300,6 +307,27 @@ where
         client.flush().await?;
     }
     Ok(Then::Next)
+}
+
+/// Waits for a page that comes in a while; an error where the client has gone.
+async fn wait<S>(
+    client: &mut Client<'_, S>,
+    connection: &Connection,
+    later: &Later,
+) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    // Responses to earlier requests do not wait for this one.
+    client.flush().await?;
+    let mut due = pin!(later.wait(connection));
+    poll_fn(|context| match due.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(Ok(())),
+        Poll::Pending => client
+            .poll_gone(context)
+            .map(|_| Err(io::ErrorKind::ConnectionAborted.into())),
+    })
+    .await
 }
 
 /// Decides about a request whose body was read.

@@ -152,6 +152,11 @@ async fn answer(connection: &Connection, request: Request<Incoming>) -> Response
             written(decide_with(connection, &parts, body.as_deref(), started))
         }
         Next::Forward(forward) => pass(forward, incoming).await,
+        Next::Later(later) => {
+            // hyper drops this future when the client goes away.
+            later.wait(connection).await;
+            written_page(later.page())
+        }
         next => written(next),
     }
 }
@@ -267,7 +272,9 @@ fn written(next: Next) -> Response<Content> {
             response
         }
         // The body was read, and nothing else needs one.
-        Next::Forward(_) | Next::ReadBody(_) => written_page(Page::text(400, "bad request\n")),
+        Next::Forward(_) | Next::Later(_) | Next::ReadBody(_) => {
+            written_page(Page::text(400, "bad request\n"))
+        }
     }
 }
 

@@ -1,15 +1,17 @@
-//! The gate's own pages: the files of a challenge, and answers to it.
+//! The gate's own pages: the files of a challenge, and answers to it. Those behind traps are in [`maze`].
 
 use cattlegrid_http1::Method;
 
 use super::exchange::Next;
 use super::exchange::ReadBody;
+use super::maze;
 use crate::challenge::Earned;
 use crate::challenge::Note;
 use crate::challenge::Page;
 use crate::challenge::Puzzle;
 use crate::challenge::Question;
 use crate::challenge::Refusal;
+use crate::challenge::Trap;
 use crate::challenge::Turn;
 use crate::challenge::Unanswered;
 use crate::challenge::assets;
@@ -27,7 +29,7 @@ const ANSWERS: [&str; 4] = ["answer", "back", "challenge", "question"];
 
 /// True for the name of a page that the gate has.
 pub(crate) fn has(name: &str) -> bool {
-    ANSWERS.contains(&name) || assets::find(name).is_some()
+    ANSWERS.contains(&name) || assets::find(name).is_some() || Trap::of(name).is_some()
 }
 
 /// Answers a request below the gate's own prefix.
@@ -38,6 +40,9 @@ pub(crate) fn answer(
     name: &str,
     body: ReadBody<'_>,
 ) -> Next {
+    if let Some(trap) = Trap::of(name) {
+        return maze::answer(connection, live, facts, trap);
+    }
     let page = match (facts.method, name, body) {
         // Who loads the page of a question again, or opens it from somewhere else.
         (&Method::GET | &Method::HEAD, "question" | "back", _) => live.pages.led_back("/"),
@@ -54,13 +59,18 @@ pub(crate) fn answer(
         },
         _ => no_page(),
     };
+    finish(connection, live, facts, page)
+}
+
+/// Counts and logs a response of the gate's own.
+pub(super) fn finish(connection: &Connection, live: &Live, facts: &Facts<'_>, page: Page) -> Next {
     connection.worker.gate.metrics.own.inc();
     let entry = facts.entry(connection, live);
     InFlight::new(&connection.worker, entry, &facts.texts()).answered(&page);
     Next::Answer(page)
 }
 
-fn no_page() -> Page {
+pub(super) fn no_page() -> Page {
     Page::text(404, "not found\n")
 }
 
@@ -197,7 +207,7 @@ fn refused_question(
 fn minted(gate: &Gate, live: &Live, facts: &Facts<'_>, return_to: &str) -> Puzzle {
     gate.metrics.challenges.inc();
     let visitor = facts.visitor();
-    let terms = gate.terms(live, visitor.source, gate.clearance(facts).as_ref());
+    let terms = gate.terms(live, &visitor, gate.clearance(facts).as_ref());
     let (page, cookies) = (return_to.as_bytes(), facts.cookies());
     gate.challenger
         .mint(&visitor, page, terms, cookies, gate.moment())
@@ -226,7 +236,9 @@ fn back(gate: &Gate, live: &Live, facts: &Facts<'_>, body: &[u8]) -> Page {
         return live.pages.led_back(&return_to);
     }
     let puzzle = minted(gate, live, facts, &return_to);
-    let page = live.pages.challenge(language(facts.headers), &puzzle, None);
+    let page = live
+        .pages
+        .challenge(language(facts.headers), &puzzle, None, "");
     page.with_cookie(puzzle.set_cookie)
 }
 

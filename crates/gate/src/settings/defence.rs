@@ -78,10 +78,16 @@ pub enum Defence {
     QuestionWait,
     /// Answers of a source and of its network to questions count one after the other.
     QuestionTurns,
+    /// A trap counts for those alone to whom its link was shown.
+    TrapBinding,
+    /// A trap that a foreign page or a prefetch has led to does not count.
+    TrapLed,
+    /// Traps are not shown to robots by name.
+    TrapNames,
 }
 
 #[cfg(debug_assertions)]
-const NAMES: [(&str, Defence); 37] = [
+const NAMES: [(&str, Defence); 40] = [
     ("framing", Defence::Framing),
     ("host", Defence::Host),
     ("spoofed_headers", Defence::SpoofedHeaders),
@@ -119,6 +125,9 @@ const NAMES: [(&str, Defence); 37] = [
     ("steady_clock", Defence::SteadyClock),
     ("question_wait", Defence::QuestionWait),
     ("question_turns", Defence::QuestionTurns),
+    ("trap_binding", Defence::TrapBinding),
+    ("trap_led", Defence::TrapLed),
+    ("trap_names", Defence::TrapNames),
 ];
 
 /// Which defences are on.

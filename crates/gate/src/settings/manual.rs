@@ -92,6 +92,19 @@ robots_txt = "site"
 # keys = "/etc/cattlegrid/bot.example.json"   # a JSON Web Key Set, instead of the directory
 # treatment = "allow"
 
+# Links on the gate's pages for contained clients that only programs follow, and slow pages behind them (docs/traps.md).
+[gate.traps]
+# merged: where the gate serves robots.txt (robots_txt above is "merged" as well), which then forbids them. always: on all sites; put
+# 'Disallow: /.cattlegrid/more/' into each group of robots.txt yourself. never: no links, and nothing behind them.
+links = "merged"
+# Seconds that a page behind a link takes, at most 10.
+delay_seconds = 5.0
+# Pages that are waited for at one time, and of these by one source. Beyond, the gate responds with 403 at once.
+slots = 500
+source_slots = 4
+# What all these pages take together.
+bytes_per_second = 262144
+
 # [[gate.listen]]
 # address = "0.0.0.0:8080"          # or "[::]:8080", or "unix:/run/cattlegrid/gate.sock"
 # role = "proxy"                    # or "forward_auth", or "envoy"

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::watch;
+
 use crate::settings::Role;
 use crate::settings::trust::Peer;
 use crate::state::Worker;
@@ -15,4 +17,6 @@ pub(crate) struct Connection {
     pub(crate) is_tls: bool,
     /// What its listener is for.
     pub(crate) role: Role,
+    /// True once its listener stops: nobody is to be kept waiting then.
+    pub(crate) stop: watch::Receiver<bool>,
 }

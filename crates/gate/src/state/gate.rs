@@ -23,6 +23,7 @@ use crate::state::keyring::Keyring;
 use crate::state::keyring::Used;
 use crate::state::metrics::Metrics;
 use crate::state::names::Names;
+use crate::state::slots::Slots;
 
 /// What a reload replaces.
 #[derive(Debug)]
@@ -71,6 +72,8 @@ pub(crate) struct Gate {
     pub(crate) keyring: ArcSwap<Keyring>,
     /// Signatures that were used.
     pub(crate) used: Used,
+    /// Clients that wait for pages behind traps.
+    pub(crate) slots: Arc<Slots>,
     /// A source has crossed the second limit: it is to be judged now.
     pub(crate) has_crossed: AtomicBool,
 }

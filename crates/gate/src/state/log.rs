@@ -123,6 +123,8 @@ impl Kept {
 pub(crate) enum Outcome {
     /// The gate: one of its own pages.
     Own,
+    /// The gate: a page behind a trap that was shown to this client.
+    Trap,
     /// The site, or the gate by this decision and for this reason.
     Decided(Decision, Reason),
 }
@@ -131,6 +133,7 @@ impl Outcome {
     fn name(self) -> &'static str {
         match self {
             Outcome::Own => "own",
+            Outcome::Trap => "trap",
             Outcome::Decided(decision, _) => decision.name(),
         }
     }
@@ -138,6 +141,7 @@ impl Outcome {
     fn reason(self) -> &'static str {
         match self {
             Outcome::Own => "own",
+            Outcome::Trap => "trap",
             Outcome::Decided(_, reason) => reason.name(),
         }
     }

@@ -46,6 +46,10 @@ pub(crate) struct Metrics {
     pub(crate) reloads: Counter,
     pub(crate) snapshot_failed: Gauge,
     lookups: Family<Labels, Counter>,
+    pub(crate) trap_links: Counter,
+    pub(crate) trap_pages: Counter,
+    traps_refused: Family<Labels, Counter>,
+    pub(crate) trap_slots: Gauge,
     duration: Histogram,
 }
 
@@ -83,6 +87,16 @@ const REFUSALS: [&str; 11] = [
 
 /// What name servers say about the addresses of robots.
 const LOOKUPS: [&str; 3] = ["confirmed", "denied", "failed"];
+
+/// Why pages behind traps are refused.
+const TRAPS_REFUSED: [&str; 6] = [
+    "not_shown",
+    "led",
+    "slots",
+    "source_slots",
+    "bytes",
+    "connections",
+];
 
 /// Makes metrics, each under its name.
 struct Making(Registry);
@@ -164,6 +178,10 @@ impl Default for Metrics {
             reloads: make.counter("reloads", "Reloads that were carried out"),
             snapshot_failed: make.gauge("snapshot_failed", "1 while counters cannot be saved"),
             lookups: make.known("lookups", "Addresses of robots that name servers were asked about", "result", &LOOKUPS),
+            trap_links: make.counter("trap_links", "Pages of the gate with a link that only programs follow"),
+            trap_pages: make.counter("trap_pages", "Pages behind such links that were begun"),
+            traps_refused: make.known("traps_refused", "Requests for such pages that were refused, and count for nothing", "reason", &TRAPS_REFUSED),
+            trap_slots: make.gauge("trap_slots", "Clients that wait for such a page now"),
             registry: make.0,
         }
     }
@@ -179,6 +197,13 @@ impl Metrics {
     /// Counts an answer to a challenge that did not count.
     pub(crate) fn answer_refused(&self, reason: &'static str) {
         self.answers_refused
+            .get_or_create(&[("reason", reason)])
+            .inc();
+    }
+
+    /// Counts a page behind a trap that was refused.
+    pub(crate) fn trap_refused(&self, reason: &'static str) {
+        self.traps_refused
             .get_or_create(&[("reason", reason)])
             .inc();
     }

@@ -36,14 +36,14 @@ fn puzzle(token: &str) -> Puzzle {
 fn all(language: Language, text: &str) -> Vec<Page> {
     let (pages, reader) = (pages(text), Reader::Person(language));
     vec![
-        pages.challenge(language, &puzzle(text), Some(10)),
-        pages.challenge(language, &puzzle(text), None),
+        pages.challenge(language, &puzzle(text), Some(10), ""),
+        pages.challenge(language, &puzzle(text), None, ""),
         pages.question(language, (text, Question::of(3)), 10, Note::None),
         pages.question(language, (text, Question::of(4)), 10, Note::Wrong),
         pages.question(language, (text, Question::of(5)), 20, Note::Early),
         pages.question(language, (text, Question::of(6)), 10, Note::New),
         pages.cookies_needed(language, text),
-        pages.block(reader, text, None),
+        pages.block(reader, text, None, ""),
         pages.throttle(reader, 30, "K7QX-29FM"),
         pages.upstream_failed(reader, Upstream::Unreachable, text),
         pages.upstream_failed(reader, Upstream::Late, text),
@@ -61,7 +61,7 @@ fn all_json(text: &str) -> Vec<Page> {
     };
     vec![
         pages.challenge_needed(),
-        pages.block(reader, text, None),
+        pages.block(reader, text, None, ""),
         pages.throttle(reader, 30, "K7QX-29FM"),
         pages.upstream_failed(reader, Upstream::Unreachable, text),
         pages.upstream_failed(reader, Upstream::Late, text),
@@ -171,7 +171,7 @@ fn programs_get_json_that_can_be_read() {
         }
     }
     let block: Value =
-        serde_json::from_str(&pages("mail").block(Reader::Program, "a-1", None).body).unwrap();
+        serde_json::from_str(&pages("mail").block(Reader::Program, "a-1", None, "").body).unwrap();
     assert_eq!(
         (&block["error"], &block["incident"]),
         (&json!("blocked"), &json!("a-1"))
@@ -207,7 +207,7 @@ fn pages_are_small_in_every_language_and_say_it_in_that_language() {
     // The longest token, made for a target of 2,048 bytes.
     let token = "A".repeat(crate::challenge::token::TEXT_BYTES_MAX);
     for language in Language::ALL {
-        let page = pages("mail@example.org").challenge(language, &puzzle(&token), Some(10));
+        let page = pages("mail@example.org").challenge(language, &puzzle(&token), Some(10), "");
         assert!(
             page.body.len() < 11 << 10,
             "{language:?} {}",
@@ -231,13 +231,13 @@ fn pages_are_small_in_every_language_and_say_it_in_that_language() {
             "<label for=\"answer\">{}</label>",
             escape(&question)
         )));
-        let without = pages("").challenge(language, &puzzle(&token), None);
+        let without = pages("").challenge(language, &puzzle(&token), None, "");
         assert!(without.body.contains(&escape(texts.noscript)) && !without.body.contains("<form"));
         let cookies = pages("").cookies_needed(language, "/wanted?a=1&b=2");
         assert!(cookies.body.contains("<a href=\"/wanted?a=1&amp;b=2\">"));
         let wait = pages("").throttle(Reader::Person(language), 45, "K7QX-29FM");
         assert!(wait.body.contains("45") && !wait.body.contains("{n}"));
-        let block = pages("").block(Reader::Person(language), "2f9c-11", None);
+        let block = pages("").block(Reader::Person(language), "2f9c-11", None, "");
         assert!(block.body.contains("2f9c-11") && block.body.contains(&escape(texts.no_contact)));
     }
 }
@@ -251,8 +251,8 @@ fn a_frame_of_the_owner_holds_every_page() {
     };
     let language = Language::French;
     for page in [
-        framed.challenge(language, &puzzle("x"), Some(10)),
-        framed.block(Reader::Person(language), "<b>", None),
+        framed.challenge(language, &puzzle("x"), Some(10), ""),
+        framed.block(Reader::Person(language), "<b>", None, ""),
         framed.cookies_needed(language, "/"),
     ] {
         assert!(page.body.starts_with("<!doctype html><html lang=\"fr\">"));
@@ -267,7 +267,7 @@ fn a_frame_of_the_owner_holds_every_page() {
 fn only_addresses_become_links() {
     let foot = |contact: &str| {
         pages(contact)
-            .block(Reader::Person(Language::English), "1", None)
+            .block(Reader::Person(Language::English), "1", None, "")
             .body
     };
     assert!(
@@ -281,5 +281,23 @@ fn only_addresses_become_links() {
         "data:text/html,x",
     ] {
         assert!(!foot(text).contains("<a "), "{text}");
+    }
+}
+
+#[test]
+fn a_trap_says_in_every_language_that_it_is_for_robots() {
+    let mut said = std::collections::HashSet::new();
+    for language in Language::ALL {
+        let link = pages("").trap_link(language, "token");
+        assert!(link.starts_with("<a href=\"/.cattlegrid/more/token\" rel=\"nofollow\" hidden inert aria-hidden=\"true\" tabindex=\"-1\">"), "{link}");
+        assert!(said.insert(link.clone()), "{link}");
+        let challenge = pages("").challenge(language, &puzzle("x"), Some(10), &link);
+        let block = pages("").block(Reader::Person(language), "1", None, &link);
+        for page in [challenge, block] {
+            let (before, behind) = page.body.split_once(&link).unwrap();
+            assert!(before.contains("<main") && behind.contains("</main>"));
+        }
+        let program = pages("").block(Reader::Program, "1", None, &link);
+        assert!(!program.body.contains("more/token"));
     }
 }

@@ -42,6 +42,10 @@ pub(super) const TEXTS: Texts = Texts {
     question_instead: "Odpovědět místo toho na otázku",
     cookies_title: "Jsou potřeba soubory cookie",
     cookies_cure: "Pokud soubory cookie povolit nechcete, může vám pomoci provozovatel.",
+    trap_link: "Jen pro roboty. Pokud jste člověk, tento odkaz prosím neotevírejte.",
+    trap_title: "Tady není co číst",
+    trap_why: "Na tuto stránku přicházejí jen programy, které nedodržují robots.txt. Odkazy níže nikam nevedou, a kdo jich otevře několik, je považován za takový program. Pokud jste člověk, prosím odejděte.",
+    trap_back: "Na úvodní stránku",
     ask: Ask {
         numbers: [
             "nula",

@@ -42,6 +42,10 @@ pub(super) const TEXTS: Texts = Texts {
     question_instead: "Stattdessen eine Frage beantworten",
     cookies_title: "Cookies sind nötig",
     cookies_cure: "Wenn Sie keine Cookies erlauben möchten, kann Ihnen der Betreiber helfen.",
+    trap_link: "Nur für Roboter. Wenn Sie ein Mensch sind, folgen Sie diesem Link bitte nicht.",
+    trap_title: "Hier gibt es nichts zu lesen",
+    trap_why: "Auf diese Seite kommen nur Programme, die robots.txt missachten. Die Links unten führen zu nichts, und wer mehreren davon folgt, wird für ein solches Programm gehalten. Wenn Sie ein Mensch sind, verlassen Sie diese Seite bitte.",
+    trap_back: "Zur Startseite",
     ask: Ask {
         numbers: [
             "null",

@@ -42,6 +42,10 @@ pub(super) const TEXTS: Texts = Texts {
     question_instead: "Answer a question instead",
     cookies_title: "Cookies are needed",
     cookies_cure: "If you do not want to allow cookies, the operator can help you.",
+    trap_link: "For robots only. If you are a person, please do not follow this link.",
+    trap_title: "Nothing to read here",
+    trap_why: "Only programs that ignore robots.txt come to this page. The links below lead to nothing, and whoever follows several of them is taken for such a program. If you are a person, please leave here.",
+    trap_back: "To the start page",
     ask: Ask {
         numbers: [
             "zero",

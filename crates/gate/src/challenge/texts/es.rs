@@ -42,6 +42,10 @@ pub(super) const TEXTS: Texts = Texts {
     question_instead: "Responder mejor a una pregunta",
     cookies_title: "Se necesitan cookies",
     cookies_cure: "Si no desea permitir las cookies, el responsable del sitio puede ayudarle.",
+    trap_link: "Solo para robots. Si es una persona, no siga este enlace.",
+    trap_title: "Aquí no hay nada que leer",
+    trap_why: "A esta página solo llegan programas que no respetan robots.txt. Los enlaces de abajo no llevan a nada, y quien siga varios de ellos será tomado por uno de esos programas. Si es una persona, salga de aquí, por favor.",
+    trap_back: "A la página de inicio",
     ask: Ask {
         numbers: [
             "cero",

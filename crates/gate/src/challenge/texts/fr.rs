@@ -42,6 +42,10 @@ pub(super) const TEXTS: Texts = Texts {
     question_instead: "Répondre plutôt à une question",
     cookies_title: "Les cookies sont nécessaires",
     cookies_cure: "Si vous ne souhaitez pas autoriser les cookies, l’exploitant peut vous aider.",
+    trap_link: "Réservé aux robots. Si vous êtes une personne, ne suivez pas ce lien.",
+    trap_title: "Il n’y a rien à lire ici",
+    trap_why: "Seuls les programmes qui ignorent robots.txt arrivent sur cette page. Les liens ci-dessous ne mènent à rien, et quiconque en suit plusieurs est pris pour un tel programme. Si vous êtes une personne, veuillez quitter cette page.",
+    trap_back: "Vers la page d’accueil",
     ask: Ask {
         numbers: [
             "zéro", "un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix",

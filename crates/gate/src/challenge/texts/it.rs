@@ -42,6 +42,10 @@ pub(super) const TEXTS: Texts = Texts {
     question_instead: "Rispondi invece a una domanda",
     cookies_title: "Servono i cookie",
     cookies_cure: "Se non desidera consentire i cookie, il gestore può aiutarla.",
+    trap_link: "Solo per robot. Se è una persona, non segua questo link.",
+    trap_title: "Qui non c’è nulla da leggere",
+    trap_why: "A questa pagina arrivano solo i programmi che ignorano robots.txt. I link qui sotto non portano a nulla, e chi ne segue diversi viene preso per uno di questi programmi. Se è una persona, lasci questa pagina.",
+    trap_back: "Alla pagina iniziale",
     ask: Ask {
         numbers: [
             "zero",

@@ -42,6 +42,10 @@ pub(super) const TEXTS: Texts = Texts {
     question_instead: "代わりに質問に答える",
     cookies_title: "Cookie が必要です",
     cookies_cure: "Cookie を許可したくない場合は、サイトの運営者にご相談ください。",
+    trap_link: "ロボット専用です。人間の方はこのリンクを開かないでください。",
+    trap_title: "ここには読むものはありません",
+    trap_why: "このページに来るのは robots.txt を守らないプログラムだけです。下のリンクの先には何もなく、いくつも開くとそのようなプログラムとみなされます。人間の方はこのページから離れてください。",
+    trap_back: "最初のページへ",
     ask: Ask {
         numbers: [
             "零", "一", "二", "三", "四", "五", "六", "七", "八", "九", "十", "十一", "十二",

@@ -42,6 +42,10 @@ pub(super) const TEXTS: Texts = Texts {
     question_instead: "In plaats daarvan een vraag beantwoorden",
     cookies_title: "Cookies zijn nodig",
     cookies_cure: "Als u geen cookies wilt toestaan, kan de beheerder u helpen.",
+    trap_link: "Alleen voor robots. Bent u een mens, volg deze link dan niet.",
+    trap_title: "Hier valt niets te lezen",
+    trap_why: "Op deze pagina komen alleen programma’s die robots.txt negeren. De links hieronder leiden nergens heen, en wie er meerdere volgt, wordt voor zo’n programma aangezien. Bent u een mens, verlaat deze pagina dan.",
+    trap_back: "Naar de startpagina",
     ask: Ask {
         numbers: [
             "nul",

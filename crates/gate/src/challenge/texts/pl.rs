@@ -42,6 +42,10 @@ pub(super) const TEXTS: Texts = Texts {
     question_instead: "Odpowiedz zamiast tego na pytanie",
     cookies_title: "Potrzebne są pliki cookie",
     cookies_cure: "Jeśli nie chcesz zezwolić na pliki cookie, pomoże Ci operator.",
+    trap_link: "Tylko dla robotów. Jeśli nie są Państwo robotem, prosimy nie używać tego odnośnika.",
+    trap_title: "Tu nie ma nic do czytania",
+    trap_why: "Na tę stronę trafiają tylko programy, które nie przestrzegają robots.txt. Odnośniki poniżej prowadzą donikąd, a kto użyje kilku z nich, zostanie uznany za taki program. Jeśli nie są Państwo robotem, prosimy opuścić tę stronę.",
+    trap_back: "Do strony głównej",
     ask: Ask {
         numbers: [
             "zero",

@@ -42,6 +42,10 @@ pub(super) const TEXTS: Texts = Texts {
     question_instead: "Responder antes a uma pergunta",
     cookies_title: "São necessários cookies",
     cookies_cure: "Se não quiser permitir cookies, o responsável pode ajudar.",
+    trap_link: "Apenas para robôs. Se é uma pessoa, não siga esta ligação.",
+    trap_title: "Não há nada para ler aqui",
+    trap_why: "A esta página só chegam programas que ignoram robots.txt. As ligações abaixo não levam a nada, e quem seguir várias será tomado por um desses programas. Se é uma pessoa, saia daqui, por favor.",
+    trap_back: "Para a página inicial",
     ask: Ask {
         numbers: [
             "zero",

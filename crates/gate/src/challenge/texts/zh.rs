@@ -42,6 +42,10 @@ pub(super) const TEXTS: Texts = Texts {
     question_instead: "改为回答问题",
     cookies_title: "需要 Cookie",
     cookies_cure: "如果您不想允许 Cookie，可以联系网站运营者寻求帮助。",
+    trap_link: "仅供机器人使用。如果您是真人，请不要打开此链接。",
+    trap_title: "这里没有可读的内容",
+    trap_why: "只有不遵守 robots.txt 的程序才会来到本页。下面的链接不通向任何内容，打开其中多个链接的访问者会被视为此类程序。如果您是真人，请离开本页。",
+    trap_back: "返回首页",
     ask: Ask {
         numbers: [
             "零", "一", "二", "三", "四", "五", "六", "七", "八", "九", "十", "十一", "十二",
