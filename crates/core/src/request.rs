@@ -140,6 +140,8 @@ pub struct Request<'a> {
     pub headers: Headers<'a>,
     /// A gate before the site answered it instead: it says nothing about who sent it.
     pub is_refused: bool,
+    /// A gate before the site knew its sender by name: it says nothing about others at the same address.
+    pub is_signed_in: bool,
 }
 
 /// Header fields in which browsers and programs differ, beside referrer and agent.

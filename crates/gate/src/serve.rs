@@ -12,6 +12,7 @@ mod http1;
 mod http2;
 mod own_pages;
 mod tunnel;
+mod wait;
 
 pub(crate) use http1::Ended;
 pub(crate) use http1::serve as serve_http1;

@@ -5,6 +5,7 @@ pub(crate) mod defence;
 mod manual;
 mod places;
 pub(crate) mod rules;
+pub(crate) mod sign_in;
 pub(crate) mod spelling;
 pub(crate) mod trust;
 
@@ -29,6 +30,8 @@ use self::defence::Defence;
 use self::defence::Defences;
 use self::rules::RuleOptions;
 use self::rules::Rules;
+use self::sign_in::SignInOptions;
+use self::sign_in::SignInSetup;
 use self::trust::Peer;
 use self::trust::Trust;
 
@@ -59,6 +62,7 @@ struct Options {
     timeouts: Spanned<Timeouts>,
     challenge: Spanned<ChallengeOptions>,
     crawlers: Spanned<CrawlerOptions>,
+    sign_in: Spanned<SignInOptions>,
     listen: Vec<Spanned<ListenOptions>>,
     site: Vec<Spanned<SiteOptions>>,
     default_rules: bool,
@@ -88,6 +92,7 @@ impl Default for Options {
             timeouts: Spanned::new(none.clone(), Timeouts::default()),
             challenge: Spanned::new(none.clone(), ChallengeOptions::default()),
             crawlers: Spanned::new(none.clone(), CrawlerOptions::default()),
+            sign_in: Spanned::new(none.clone(), SignInOptions::default()),
             listen: Vec::new(),
             site: Vec::new(),
             default_rules: true,
@@ -292,6 +297,11 @@ pub struct Site {
 }
 
 impl Site {
+    /// By which its people are known, and what their cookies are made for: the first of its names.
+    pub(crate) fn name(&self) -> &str {
+        self.hosts.first().map_or("*", String::as_str)
+    }
+
     /// By which its robots.txt is known: it stays the same when lines before it change.
     pub(crate) fn key(&self) -> String {
         let upstream = self.upstream.as_ref().map(Address::to_string);
@@ -340,6 +350,8 @@ pub struct Setup {
     pub binding: Binding,
     /// What the owner wants for robots.
     pub crawlers: CrawlerSetup,
+    /// How signed-in people are known.
+    pub(crate) sign_in: SignInSetup,
     /// The listeners.
     pub listen: Vec<Listen>,
     /// The sites.
@@ -518,6 +530,7 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
         challenge_bits: challenge.bits,
         binding: challenge.binding,
         crawlers: crawlers::checked(options.crawlers, errors),
+        sign_in: sign_in::checked(options.sign_in, &sites, errors),
         listen,
         sites,
         rules,

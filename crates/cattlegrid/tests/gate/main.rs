@@ -6,6 +6,7 @@
 )]
 
 mod accessible;
+mod asked_sites;
 mod browser;
 mod caches;
 mod caddy;
@@ -45,6 +46,7 @@ mod replayed;
 mod sent;
 #[path = "../webdriver/session.rs"]
 mod session;
+mod sign_in;
 mod signed;
 mod signing;
 #[path = "../skip/skip.rs"]

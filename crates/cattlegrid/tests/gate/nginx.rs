@@ -2,6 +2,7 @@
 
 use crate::front;
 use crate::front::Server;
+use crate::skip;
 
 const SERVER: Server = Server::Nginx;
 
@@ -55,5 +56,12 @@ fn a_dead_gate_is_what_the_switch_says() {
 fn passes_who_answers_a_question() {
     if SERVER.is_here() {
         front::passes_who_answers_a_question(SERVER);
+    }
+}
+
+#[test]
+fn passes_signed_in_people() {
+    if SERVER.is_here() && skip::has("python3", 1) {
+        front::passes_signed_in_people(SERVER);
     }
 }

@@ -319,6 +319,8 @@ impl JsonFormat {
         };
         if self.has_decision {
             request.is_refused = text(Part::Decision).ok_or(Skip::MissingKey)? != PASS;
+            // The gate writes nobody's name there but of those whom it has checked.
+            request.is_signed_in = matches!(request.user, Field::Value(_));
         }
         let duration = &values[Part::Duration as usize];
         request.duration_us = match duration.number() {
@@ -561,6 +563,10 @@ mod tests {
         for decision in ["throttle", "challenge", "block", "own", "", "PASS"] {
             check(&format!(r#","decision":"{decision}""#), Ok(true));
         }
+        let line = r#"{"time":1893456000.123,"source":"192.0.2.1","method":"GET","target":"/a","status":200,"decision":"pass","user":"0123456789abcdef"}"#;
+        let mut scratch = Scratch::default();
+        let read = format.read(line.as_bytes(), &mut scratch).unwrap();
+        assert!(read.is_signed_in && !read.is_refused);
         check("", Err(Skip::MissingKey));
         check(r#","decision":null"#, Err(Skip::MissingKey));
         check(

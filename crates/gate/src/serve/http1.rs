@@ -31,6 +31,7 @@ use super::client::DROPPED_MAX;
 use super::client::Manner;
 use super::client::OUT_MAX;
 use super::exchange;
+use super::exchange::Given;
 use super::exchange::Next;
 use super::exchange::ReadBody;
 use super::forward::Forward;
@@ -216,7 +217,7 @@ fn take(head: &[u8], connection: &Connection) -> Result<Taken, Invalid> {
     let request = read(head, connection)?;
     let started = Instant::now();
     Ok(Taken {
-        next: exchange::begin(connection, &request, ReadBody::Unread, started),
+        next: exchange::begin(connection, &request, Given::NOTHING, started),
         head: Head {
             length: head.len(),
             body: request.body,
@@ -269,12 +270,8 @@ where
     let Taken { mut next, head } = taken;
     client.moment = head.started;
     let mut unread = !head.body.is_empty();
-    if let Next::ReadBody(most) = next {
-        let bytes: Vec<u8> = client.held.drain(..head.length).collect();
-        invite(client, head).await?;
-        let body = client.read_body(head.body, most).await;
-        unread = body.is_none();
-        next = decide_with(&bytes, body.as_deref(), connection, head.started);
+    if let Next::ReadBody(_) | Next::Wait(_) = next {
+        (next, unread) = decide_later(client, connection, next, head).await?;
     } else {
         client.forget(head.length);
     }
@@ -282,7 +279,9 @@ where
     let page = match next {
         Next::Forward(forward) => return pass(client, forward, head).await,
         Next::Answer(page) => page,
-        Next::Message(_) | Next::ReadBody(_) => Page::text(400, "gRPC needs HTTP/2\n"),
+        Next::Message(_) | Next::ReadBody(_) | Next::Wait(_) => {
+            Page::text(400, "gRPC needs HTTP/2\n")
+        }
     };
     let length = head.body.length().unwrap_or(u64::MAX);
     let is_droppable = length <= DROPPED_MAX && !head.expects_continue;
@@ -302,19 +301,56 @@ where
     Ok(Then::Next)
 }
 
-/// Decides about a request whose body was read.
-fn decide_with(
-    head: &[u8],
-    body: Option<&[u8]>,
+/// Decides about a request once its body was read, or it has waited. True where there is a body that was not read.
+async fn decide_later<S>(
+    client: &mut Client<'_, S>,
     connection: &Connection,
-    started: Instant,
-) -> Next {
+    mut next: Next,
+    head: Head,
+) -> io::Result<(Next, bool)>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let bytes: Vec<u8> = client.held.drain(..head.length).collect();
+    let mut body = None;
+    let mut given = Given::NOTHING;
+    loop {
+        match next {
+            Next::ReadBody(most) => {
+                invite(client, head).await?;
+                body = Some(client.read_body(head.body, most).await);
+            }
+            Next::Wait(wait) => {
+                // Responses to earlier requests do not wait for this one.
+                client.flush().await?;
+                let mut waiting = pin!(wait.end(connection, given));
+                given = poll_fn(|context| match waiting.as_mut().poll(context) {
+                    Poll::Ready(given) => Poll::Ready(Ok(given)),
+                    Poll::Pending => client
+                        .poll_gone(context)
+                        .map(|_| Err(io::Error::from(io::ErrorKind::ConnectionAborted))),
+                })
+                .await?;
+            }
+            next => {
+                let unread = !head.body.is_empty() && !matches!(body, Some(Some(_)));
+                return Ok((next, unread));
+            }
+        }
+        let body = match &body {
+            None => ReadBody::Unread,
+            Some(None) => ReadBody::Failed,
+            Some(Some(body)) => ReadBody::Read(body),
+        };
+        next = decide_with(&bytes, Given { body, ..given }, connection, head.started);
+    }
+}
+
+/// Decides about a request of which more is known now.
+fn decide_with(head: &[u8], given: Given<'_>, connection: &Connection, started: Instant) -> Next {
     let head = &head[request::blank(head)..];
     match read(head, connection) {
-        Ok(request) => {
-            let body = body.map_or(ReadBody::Failed, ReadBody::Read);
-            exchange::begin(connection, &request, body, started)
-        }
+        Ok(request) => exchange::begin(connection, &request, given, started),
         Err(invalid) => Next::Answer(exchange::refuse(connection, invalid.into())),
     }
 }

@@ -78,10 +78,14 @@ pub enum Defence {
     QuestionWait,
     /// Answers of a source and of its network to questions count one after the other.
     QuestionTurns,
+    /// A token or session must prove who is signed in.
+    SignIn,
+    /// Questions to sites about sessions are limited by source.
+    SignInAsks,
 }
 
 #[cfg(debug_assertions)]
-const NAMES: [(&str, Defence); 37] = [
+const NAMES: [(&str, Defence); 39] = [
     ("framing", Defence::Framing),
     ("host", Defence::Host),
     ("spoofed_headers", Defence::SpoofedHeaders),
@@ -119,6 +123,8 @@ const NAMES: [(&str, Defence); 37] = [
     ("steady_clock", Defence::SteadyClock),
     ("question_wait", Defence::QuestionWait),
     ("question_turns", Defence::QuestionTurns),
+    ("sign_in", Defence::SignIn),
+    ("sign_in_asks", Defence::SignInAsks),
 ];
 
 /// Which defences are on.
@@ -138,7 +144,7 @@ impl Defences {
                 .iter()
                 .find(|(known, _)| known == name)
                 .ok_or_else(|| format!("there is no defence '{name}'"))?;
-            off |= 1 << *defence as u32;
+            off |= 1_u64 << *defence as u32;
         }
         Ok(Defences { off })
     }

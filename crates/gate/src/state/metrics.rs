@@ -11,6 +11,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::histogram::exponential_buckets;
 use prometheus_client::registry::Registry;
 
+use crate::sign_in::Refused;
+
 type Labels = [(&'static str, &'static str); 1];
 
 /// All counts.
@@ -46,6 +48,10 @@ pub(crate) struct Metrics {
     pub(crate) reloads: Counter,
     pub(crate) snapshot_failed: Gauge,
     lookups: Family<Labels, Counter>,
+    sign_ins_refused: Family<Labels, Counter>,
+    sign_ins_asked: Family<Labels, Counter>,
+    pub(crate) sign_in_cached: Counter,
+    pub(crate) slowed: Counter,
     duration: Histogram,
 }
 
@@ -83,6 +89,9 @@ const REFUSALS: [&str; 11] = [
 
 /// What name servers say about the addresses of robots.
 const LOOKUPS: [&str; 3] = ["confirmed", "denied", "failed"];
+
+/// What came of asking a site who is signed in: two of the answers, no answer, none in time, and too many questions.
+const ASKED: [&str; 5] = ["signed_in", "refused", "failed", "late", "limited"];
 
 /// Makes metrics, each under its name.
 struct Making(Registry);
@@ -164,6 +173,10 @@ impl Default for Metrics {
             reloads: make.counter("reloads", "Reloads that were carried out"),
             snapshot_failed: make.gauge("snapshot_failed", "1 while counters cannot be saved"),
             lookups: make.known("lookups", "Addresses of robots that name servers were asked about", "result", &LOOKUPS),
+            sign_ins_refused: make.known("sign_in_refused", "Requests with tokens of which none proves who is signed in", "kind", &Refused::NAMES),
+            sign_ins_asked: make.known("sign_in_asked", "Questions to sites whether somebody is signed in", "result", &ASKED),
+            sign_in_cached: make.counter("sign_in_cached", "Requests for which an earlier answer of the site said who is signed in"),
+            slowed: make.counter("slowed", "Times that a request of a signed-in person was held back"),
             registry: make.0,
         }
     }
@@ -196,6 +209,18 @@ impl Metrics {
             Looked::Unknown => "failed",
         };
         self.lookups.get_or_create(&[("result", result)]).inc();
+    }
+
+    /// Counts a request whose tokens do not count.
+    pub(crate) fn sign_in_refused(&self, why: Refused) {
+        let labels = [("kind", why.name())];
+        self.sign_ins_refused.get_or_create(&labels).inc();
+    }
+
+    /// Counts what came of asking a site who is signed in.
+    pub(crate) fn sign_in_asked(&self, result: &'static str) {
+        let labels = [("result", result)];
+        self.sign_ins_asked.get_or_create(&labels).inc();
     }
 
     /// Counts an answer.
