@@ -11,6 +11,7 @@ mod robots;
 mod robots_txt;
 mod standing;
 mod suspects;
+mod users;
 
 pub use counters::Counters;
 pub use counters::DAY;
@@ -242,7 +243,7 @@ pub struct Asked {
     pub rule: Option<Decision>,
     /// A shipped rule lets it pass, unless its source is denied.
     pub is_open: bool,
-    /// The signed-in person.
+    /// The signed-in person, by a keyed hash of site and name.
     pub user: Option<u64>,
     /// Whether a robot is who it says.
     pub proof: Proof,
@@ -558,19 +559,6 @@ impl Policy {
         for network in source.networks() {
             let tally = Tally::network_solutions(network);
             self.counters.count(tally, time, 1);
-        }
-    }
-
-    fn signed_in(&self, user: u64, asked: &Asked) -> Decided {
-        let new = self.weigh(asked);
-        let pages = self.counters.count(Tally::user(user), asked.time, new);
-        let (decision, reason) = match pages > self.limits.user_pages {
-            true => (Decision::Throttle, Reason::SignedInTooFast),
-            false => (Decision::Pass, Reason::SignedIn),
-        };
-        Decided {
-            pages,
-            ..Decided::by(decision, reason)
         }
     }
 

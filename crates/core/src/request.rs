@@ -142,6 +142,8 @@ pub struct Request<'a> {
     pub is_refused: bool,
     /// A gate answered it with a page behind a trap: a link that nobody sees and that robots.txt forbids.
     pub is_trap: bool,
+    /// A gate before the site knew its sender by name: it says nothing about others at the same address.
+    pub is_signed_in: bool,
 }
 
 /// Header fields in which browsers and programs differ, beside referrer and agent.

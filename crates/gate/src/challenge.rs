@@ -39,6 +39,7 @@ pub use challenger::Terms;
 pub use challenger::Turn;
 pub use challenger::Unanswered;
 pub use clearance::Clearance;
+pub use cookies::named as cookies_named;
 pub use cookies::strip;
 pub use defence::Defence;
 pub use difficulty::Suspicion;

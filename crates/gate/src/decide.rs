@@ -7,6 +7,7 @@ mod contain;
 mod facts;
 mod fields;
 mod judge;
+mod sign_in;
 mod signature;
 
 pub(crate) use check::Refusal;
@@ -18,3 +19,6 @@ pub(crate) use facts::Facts;
 pub(crate) use facts::Told;
 pub(crate) use facts::says_https;
 pub(crate) use judge::Judged;
+pub(crate) use sign_in::Held;
+pub(crate) use sign_in::Unsettled;
+pub(crate) use sign_in::Who;

@@ -5,7 +5,7 @@
 //! below it:
 //!
 //! ```text
-//! start  >  door  >  background  >  serve  >  decide  >  state  >  site  >  settings  >  challenge
+//! start  >  door  >  background  >  serve  >  decide  >  state  >  site  >  settings  >  sign_in  >  challenge
 //! ```
 
 mod background;
@@ -14,6 +14,7 @@ mod decide;
 mod door;
 mod serve;
 mod settings;
+mod sign_in;
 mod site;
 mod start;
 mod state;

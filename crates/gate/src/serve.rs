@@ -13,6 +13,7 @@ mod http2;
 mod maze;
 mod own_pages;
 mod tunnel;
+mod wait;
 
 pub(crate) use http1::Ended;
 pub(crate) use http1::serve as serve_http1;

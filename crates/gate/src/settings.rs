@@ -5,6 +5,7 @@ pub(crate) mod defence;
 mod manual;
 mod places;
 pub(crate) mod rules;
+pub(crate) mod sign_in;
 pub(crate) mod spelling;
 mod traps;
 pub(crate) mod trust;
@@ -33,6 +34,8 @@ use self::rules::Rules;
 pub use self::traps::TrapLinks;
 use self::traps::TrapOptions;
 pub use self::traps::TrapSetup;
+use self::sign_in::SignInOptions;
+use self::sign_in::SignInSetup;
 use self::trust::Peer;
 use self::trust::Trust;
 
@@ -64,6 +67,7 @@ struct Options {
     challenge: Spanned<ChallengeOptions>,
     crawlers: Spanned<CrawlerOptions>,
     traps: Spanned<TrapOptions>,
+    sign_in: Spanned<SignInOptions>,
     listen: Vec<Spanned<ListenOptions>>,
     site: Vec<Spanned<SiteOptions>>,
     default_rules: bool,
@@ -94,6 +98,7 @@ impl Default for Options {
             challenge: Spanned::new(none.clone(), ChallengeOptions::default()),
             crawlers: Spanned::new(none.clone(), CrawlerOptions::default()),
             traps: Spanned::new(none.clone(), TrapOptions::default()),
+            sign_in: Spanned::new(none.clone(), SignInOptions::default()),
             listen: Vec::new(),
             site: Vec::new(),
             default_rules: true,
@@ -298,6 +303,11 @@ pub struct Site {
 }
 
 impl Site {
+    /// By which its people are known, and what their cookies are made for: the first of its names.
+    pub(crate) fn name(&self) -> &str {
+        self.hosts.first().map_or("*", String::as_str)
+    }
+
     /// By which its robots.txt is known: it stays the same when lines before it change.
     pub(crate) fn key(&self) -> String {
         let upstream = self.upstream.as_ref().map(Address::to_string);
@@ -348,6 +358,8 @@ pub struct Setup {
     pub crawlers: CrawlerSetup,
     /// Links that only programs follow.
     pub traps: TrapSetup,
+    /// How signed-in people are known.
+    pub(crate) sign_in: SignInSetup,
     /// The listeners.
     pub listen: Vec<Listen>,
     /// The sites.
@@ -527,6 +539,7 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
         binding: challenge.binding,
         crawlers: crawlers::checked(options.crawlers, errors),
         traps: traps::checked(&options.traps, errors),
+        sign_in: sign_in::checked(options.sign_in, &sites, errors),
         listen,
         sites,
         rules,

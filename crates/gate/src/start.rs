@@ -40,12 +40,16 @@ use crate::door::listen::Listener;
 use crate::settings::Binding;
 use crate::settings::Setup;
 use crate::settings::defence::Defence;
+use crate::settings::sign_in::Way;
+use crate::sign_in::Keys as TokenKeys;
+use crate::sign_in::Verifier;
 use crate::state::Gate;
 use crate::state::Live;
 use crate::state::clock::Clock;
 use crate::state::keyring::Used;
 use crate::state::metrics::Metrics;
 use crate::state::names::Names;
+use crate::state::sign_ins::SignIns;
 
 /// Blocks of log lines that wait at most, each of 64 KiB.
 const BLOCKS_MAX: usize = 512;
@@ -71,6 +75,7 @@ pub fn check(loaded: &Loaded) -> Vec<String> {
     let listeners = loaded.setup.listen.iter().map(Listener::new);
     let mut errors: Vec<String> = listeners.filter_map(Result::err).collect();
     errors.extend(template(&loaded.setup).err());
+    errors.extend(verifier(&loaded.setup).err());
     errors
 }
 
@@ -192,6 +197,7 @@ fn make(loaded: Loaded, state: &Path) -> Result<Gate, String> {
         keyring: ArcSwap::default(),
         used: Used::default(),
         slots: Arc::default(),
+        sign_ins: SignIns::new()?,
         saved_ms,
         is_ending: AtomicBool::new(false),
     })
@@ -274,9 +280,28 @@ fn live(loaded: Loaded, counters: &Arc<Counters>) -> Result<Live, String> {
             contact: setup.contact.clone(),
             template: template(&setup)?,
         },
+        verifier: verifier(&setup)?,
         setup,
         crawlers,
     })
+}
+
+/// What checks the tokens of signed-in people, if they have any.
+fn verifier(setup: &Setup) -> Result<Option<Verifier>, String> {
+    let Some(Way::Token(token)) = &setup.sign_in.way else {
+        return Ok(None);
+    };
+    let keys = TokenKeys::open(&token.key_file, token.algorithm)
+        .map_err(|error| format!("[gate.sign_in]: {error}"))?;
+    tracing::info!(
+        keys = keys.count(),
+        algorithm = keys.algorithm().name(),
+        "read the keys of signed-in people"
+    );
+    Ok(Some(match &token.expected {
+        Some(expected) => Verifier::Jwt(keys, expected.clone()),
+        None => Verifier::Stamp(keys),
+    }))
 }
 
 /// The owner's frame around the pages, if there is one.

@@ -9,6 +9,7 @@ pub(crate) mod log;
 pub(crate) mod metrics;
 pub(crate) mod names;
 pub(crate) mod sent;
+pub(crate) mod sign_ins;
 pub(crate) mod slots;
 pub(crate) mod worker;
 

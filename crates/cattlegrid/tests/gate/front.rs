@@ -32,6 +32,7 @@ use crate::harness::raw;
 use crate::harness::request;
 use crate::harness::try_get_from;
 use crate::harness::wait_for;
+use crate::sign_in;
 use crate::skip::has;
 use crate::solve::Browser;
 use crate::solve::Puzzle;
@@ -342,6 +343,30 @@ pub(crate) fn leads_into_traps(server: Server) {
 }
 
 /// A cleared browser that asks for pages faster than a person is told to wait, whatever server stands between.
+/// Signed-in people pass where others are challenged, and are told when to come again.
+pub(crate) fn passes_signed_in_people(server: Server) {
+    let key = sign_in::key_file("0123456789abcdef0123456789abcdef");
+    let mut wanted = asked("forward_auth");
+    let limits = "question_seconds = 1\nuser_pages = 40\nuser_burst = 100";
+    wanted.parts = wanted.parts.replace("question_seconds = 1", limits);
+    wanted.parts += &format!(
+        "[gate.sign_in.hmac]\ncookie = \"who\"\nkey_file = \"{}\"\n",
+        key.display()
+    );
+    let stand = Stand::with(server, ("\0", ""), wanted);
+    let cookie = format!("a=b; who={}", sign_in::cookie(&key, "*", "alice", 600));
+    let source = "127.0.0.5";
+    stand.use_up(source, 20, &[]);
+    let merely = stand.get(source, "/merely", &[("Cookie", "who=alice")]);
+    assert_eq!(merely.status, 403);
+    stand.use_up(source, 40, &[("Cookie", &cookie)]);
+    let refused = stand.get(source, "/too-many", &[("Cookie", &cookie)]);
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    let seconds: u32 = refused.values("retry-after")[0].parse().unwrap();
+    assert!(seconds > 3600, "{seconds}");
+    assert_eq!(stand.line("/too-many")["reason"], "signed_in_too_fast");
+}
+
 /// A person without JavaScript answers a question, and is led back to the page.
 pub(crate) fn passes_who_answers_a_question(server: Server) {
     let stand = Stand::start(server);

@@ -6,6 +6,7 @@
 )]
 
 mod accessible;
+mod asked_sites;
 mod browser;
 mod caches;
 mod caddy;
@@ -46,6 +47,7 @@ mod replayed;
 mod sent;
 #[path = "../webdriver/session.rs"]
 mod session;
+mod sign_in;
 mod signed;
 mod signing;
 #[path = "../skip/skip.rs"]

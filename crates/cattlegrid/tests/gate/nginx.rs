@@ -2,6 +2,7 @@
 
 use crate::front;
 use crate::front::Server;
+use crate::skip;
 
 const SERVER: Server = Server::Nginx;
 
@@ -62,5 +63,12 @@ fn passes_who_answers_a_question() {
 fn leads_into_traps() {
     if SERVER.is_here() {
         front::leads_into_traps(SERVER);
+    }
+}
+
+#[test]
+fn passes_signed_in_people() {
+    if SERVER.is_here() && skip::has("python3", 1) {
+        front::passes_signed_in_people(SERVER);
     }
 }

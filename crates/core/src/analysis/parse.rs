@@ -73,7 +73,11 @@ impl ParseContext<'_> {
         if !self.settings.reading.span.contains(&request.time) {
             return Some(Skip::OutsideSpan);
         }
-        request.is_refused.then_some(Skip::Refused)
+        match (request.is_refused, request.is_signed_in) {
+            (true, _) => Some(Skip::Refused),
+            (false, true) => Some(Skip::SignedIn),
+            (false, false) => None,
+        }
     }
 
     /// True for a request that the knowledge base has refused.

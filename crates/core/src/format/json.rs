@@ -323,6 +323,8 @@ impl JsonFormat {
             let decision = text(Part::Decision).ok_or(Skip::MissingKey)?;
             request.is_trap = decision == TRAP;
             request.is_refused = decision != PASS && !request.is_trap;
+            // The gate writes nobody's name there but of those whom it has checked.
+            request.is_signed_in = matches!(request.user, Field::Value(_));
         }
         let duration = &values[Part::Duration as usize];
         request.duration_us = match duration.number() {
@@ -566,6 +568,10 @@ mod tests {
             check(&format!(r#","decision":"{decision}""#), Ok(true));
         }
         check(r#","decision":"trap""#, Ok(false));
+        let line = r#"{"time":1893456000.123,"source":"192.0.2.1","method":"GET","target":"/a","status":200,"decision":"pass","user":"0123456789abcdef"}"#;
+        let mut scratch = Scratch::default();
+        let read = format.read(line.as_bytes(), &mut scratch).unwrap();
+        assert!(read.is_signed_in && !read.is_refused);
         check("", Err(Skip::MissingKey));
         check(r#","decision":null"#, Err(Skip::MissingKey));
         check(

@@ -45,11 +45,13 @@ pub enum Skip {
     OutsideSpan,
     /// A request that the gate or the knowledge base had refused: it says nothing about who sent it.
     Refused,
+    /// A request of somebody whom the gate knows to be signed in: it says nothing about others at the same address.
+    SignedIn,
 }
 
 impl Skip {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Skip; 20] = [
+    pub const ALL: [Skip; 21] = [
         Skip::Shape,
         Skip::OpenQuote,
         Skip::NoSource,
@@ -70,6 +72,7 @@ impl Skip {
         Skip::OtherLog,
         Skip::OutsideSpan,
         Skip::Refused,
+        Skip::SignedIn,
     ];
 
     /// The name in reports.
@@ -95,6 +98,7 @@ impl Skip {
             Skip::OtherLog => "other_log",
             Skip::OutsideSpan => "outside_span",
             Skip::Refused => "refused",
+            Skip::SignedIn => "signed_in",
         }
     }
 
@@ -125,6 +129,7 @@ impl Skip {
             Skip::Refused => {
                 "refused by the gate or the knowledge base: says nothing about who sent it"
             }
+            Skip::SignedIn => "of a signed-in person, whom the gate limits by name",
         }
     }
 
@@ -147,6 +152,7 @@ impl Skip {
                 | Skip::OtherLog
                 | Skip::OutsideSpan
                 | Skip::Refused
+                | Skip::SignedIn
         )
     }
 }

@@ -138,6 +138,22 @@ impl Tally {
         }
     }
 
+    /// Documents of a signed-in person.
+    pub fn user_documents(user: u64) -> Tally {
+        Tally {
+            what: Tally::USER_DOCUMENTS,
+            value: user,
+        }
+    }
+
+    /// Parts of pages of a signed-in person that were answered with an error page.
+    pub fn user_broken_parts(user: u64) -> Tally {
+        Tally {
+            what: Tally::USER_BROKEN_PARTS,
+            value: user,
+        }
+    }
+
     /// All that an entry of the knowledge base is about.
     pub fn entry(entry: u64) -> Tally {
         Tally {
@@ -176,6 +192,8 @@ impl Tally {
     const AWAY: u8 = 11;
     const CRAWLER: u8 = 28;
     const TARGET: u8 = 29;
+    const USER_DOCUMENTS: u8 = 30;
+    const USER_BROKEN_PARTS: u8 = 31;
 
     fn is_budget(self) -> bool {
         matches!(self.what, Tally::CLEARANCE | Tally::AWAY)

@@ -25,6 +25,10 @@ pub struct Limits {
     pub broken_parts: u32,
     /// Pages in a day of a signed-in person, before they must wait.
     pub user_pages: u32,
+    /// Pages a minute of a signed-in person.
+    pub user_pages_a_minute: u32,
+    /// Pages that they may have at once.
+    pub user_burst: u32,
     /// Pages for which a clearance is good.
     pub clearance_pages: u32,
     /// Hours for which a clearance is good.
@@ -55,6 +59,8 @@ impl Default for Limits {
             documents_per_page: 25,
             broken_parts: 40,
             user_pages: 5000,
+            user_pages_a_minute: 60,
+            user_burst: 60,
             clearance_pages: 500,
             clearance_hours: 24,
             clearance_rate: 2.0,
@@ -96,6 +102,12 @@ impl Limits {
         }
         if !(0.5..=1.0).contains(&self.suspect_from) {
             return Err("suspect_from must lie between 0.5 and 1".to_owned());
+        }
+        if self.user_pages == 0 || self.user_pages_a_minute == 0 || self.user_burst == 0 {
+            return Err(
+                "user_pages, user_pages_a_minute and user_burst must be 1 or more; to treat signed-in people like others, remove [gate.sign_in]"
+                    .to_owned(),
+            );
         }
         if self.documents_per_page == 0 {
             return Err("documents_per_page must be 1 or more".to_owned());
@@ -157,6 +169,15 @@ impl Limits {
         }
     }
 
+    /// How fast a signed-in person may ask.
+    pub(super) fn user_pace(&self) -> Pace {
+        let each_ms = (60_000 / u64::from(self.user_pages_a_minute.max(1))).max(1);
+        Pace {
+            each_ms,
+            room_ms: each_ms.saturating_mul(u64::from(self.user_burst)),
+        }
+    }
+
     /// The documented defaults, as a part of the settings file.
     pub fn manual() -> String {
         let limits = Limits::default();
@@ -177,8 +198,11 @@ impl Limits {
              # HTML counts as a page whatever its name and status. Style sheets, scripts and images of a source that are answered with\n\
              # an HTML error page count only beyond this number in 24 hours.\n\
              broken_parts = {}\n\
-             # Page requests in 24 hours of a signed-in person, before they must wait.\n\
+             # Page requests in 24 hours of a signed-in person (docs/sign-in.md) on all devices together, in a minute, and at once. Above\n\
+             # that they get 429 with Retry-After, or wait.\n\
              user_pages = {}\n\
+             user_pages_a_minute = {}\n\
+             user_burst = {}\n\
              # How long a solved challenge is good for: pages, and hours. Clearances beyond the eighth of a source in 24 hours share the\n\
              # pages of eight; away from the network where it was earned a clearance is good for k1 pages.\n\
              clearance_pages = {}\n\
@@ -204,6 +228,8 @@ impl Limits {
             limits.documents_per_page,
             limits.broken_parts,
             limits.user_pages,
+            limits.user_pages_a_minute,
+            limits.user_burst,
             limits.clearance_pages,
             limits.clearance_hours,
             limits.clearance_rate,

@@ -36,6 +36,7 @@ const LAYERS: [(&str, &[&str]); 4] = [
         "gate",
         &[
             "challenge",
+            "sign_in",
             "settings",
             "site",
             "state",

@@ -106,6 +106,7 @@ struct Line<'a> {
     target: std::borrow::Cow<'a, str>,
     reason: &'a str,
     clearance: Option<&'a str>,
+    user: Option<&'a str>,
 }
 
 /// Lines of the log are looked through from its end, in pieces of this size.
@@ -167,6 +168,9 @@ fn recount_line(line: &[u8], gate: &Gate) -> bool {
     if time_ms.saturating_add(SLOWEST_MS) < gate.saved_ms {
         return false;
     }
+    if time_ms >= gate.saved_ms && line.reason == Reason::SignedIn.name() {
+        recount_user(&line, (time_ms / 1000) as u32, gate);
+    }
     let mut reasons = Reason::ALL.iter();
     let is_counted = reasons.any(|reason| reason.name() == line.reason && reason.is_counted());
     let source = Source::from_address(line.source.as_bytes());
@@ -195,4 +199,15 @@ fn recount_line(line: &[u8], gate: &Gate) -> bool {
         }
     }
     true
+}
+
+/// Counts a line of a signed-in person.
+fn recount_user(line: &Line<'_>, time: u32, gate: &Gate) {
+    let user = line.user.and_then(|id| u64::from_str_radix(id, 16).ok());
+    let live = gate.live.load();
+    match (user, content(line.method, &line.target)) {
+        (Some(user), Content::Page) => live.policy.count_page_of_user(user, time),
+        (Some(user), Content::Document) => live.policy.count_document_of_user(user, time),
+        (_, Content::Part) | (None, _) => {}
+    }
 }

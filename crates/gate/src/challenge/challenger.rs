@@ -190,6 +190,17 @@ impl Challenger {
         self
     }
 
+    /// The pseudonym of a signed-in person: the same as long as the key is kept, and nothing about the name to anybody without it.
+    pub fn pseudonym(&self, site: &str, user: &str) -> u64 {
+        let keys = self.keys();
+        let (length, site) = (site.len() as u64, site.as_bytes());
+        let site = [&length.to_be_bytes(), site].concat();
+        let mac = keys.sign(keys.oldest(), Purpose::User, [&site, user.as_bytes()]);
+        mac[..8]
+            .iter()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
     /// Goes on with other keys, after a rotation.
     pub fn replace_keys(&self, keys: Keys) {
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;

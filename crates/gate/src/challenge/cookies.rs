@@ -60,9 +60,9 @@ pub(super) fn set(
 }
 
 /// The values of all cookies with a name, over all `Cookie` headers.
-pub(super) fn named<'a>(
+pub fn named<'a>(
     headers: impl IntoIterator<Item = &'a [u8]>,
-    name: &'static str,
+    name: &str,
 ) -> impl Iterator<Item = &'a [u8]> {
     let pairs = headers
         .into_iter()

@@ -31,14 +31,16 @@ pub(super) enum Purpose {
     Asker,
     Clearance,
     Trap,
+    User,
 }
 
 impl Purpose {
-    const ALL: [(Purpose, &str); 4] = [
+    const ALL: [(Purpose, &str); 5] = [
         (Purpose::Challenge, "cattlegrid challenge 1"),
         (Purpose::Asker, "cattlegrid asker 1"),
         (Purpose::Clearance, "cattlegrid clearance 1"),
         (Purpose::Trap, "cattlegrid trap 1"),
+        (Purpose::User, "cattlegrid user 1"),
     ];
 }
 
@@ -151,6 +153,11 @@ impl Keys {
         settled.or_else(|| active().next()).map_or(0, |key| key.id)
     }
 
+    /// The number of the key by which people get pseudonyms: the oldest, so that a new key does not give them new budgets.
+    pub(super) fn oldest(&self) -> u8 {
+        self.keys.first().map_or(0, |key| key.id)
+    }
+
     /// The signature of a message given in two parts.
     pub(super) fn sign(&self, id: u8, purpose: Purpose, message: [&[u8]; 2]) -> [u8; MAC_BYTES] {
         let mut signature = [0; MAC_BYTES];
@@ -222,7 +229,7 @@ impl Key {
             let derived = master.clone().chain_update(label).finalize().into_bytes();
             Hmac::new_from_slice(&derived).map_err(|_| "the key has no length")
         };
-        let [challenge, asker, clearance, trap] = Purpose::ALL.map(|(_, label)| signer(label));
+        let [challenge, asker, clearance, trap, user] = Purpose::ALL.map(|(_, label)| signer(label));
         let digest = Sha256::new()
             .chain_update("cattlegrid fingerprint 1")
             .chain_update(bytes.as_slice())
@@ -236,7 +243,7 @@ impl Key {
                 .take(4)
                 .map(|byte| format!("{byte:02x}"))
                 .collect(),
-            signers: [challenge?, asker?, clearance?, trap?],
+            signers: [challenge?, asker?, clearance?, trap?, user?],
         })
     }
 }

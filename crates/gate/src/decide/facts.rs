@@ -3,6 +3,7 @@
 use std::hash::Hash;
 use std::hash::Hasher;
 use std::net::IpAddr;
+use std::time::Duration;
 use std::time::Instant;
 
 use cattlegrid_core::format::session;
@@ -41,6 +42,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) is_secure: bool,
     /// It counts: a query that is repeated to fetch its page does not.
     pub(crate) is_counted: bool,
+    /// The signed-in person who sent it, by the pseudonym.
+    pub(crate) user: Option<u64>,
+    /// How long it has waited since it was read.
+    pub(crate) waited: Duration,
     /// How the header fields came.
     way: Way,
 }
@@ -76,6 +81,8 @@ impl<'a> Facts<'a> {
             headers,
             is_secure: connection.is_tls || is_trusted && says_https(headers),
             is_counted: true,
+            user: None,
+            waited: Duration::ZERO,
             way: match is_trusted {
                 true => Way::Relayed,
                 false => Way::Direct(request.version),
@@ -94,6 +101,8 @@ impl<'a> Facts<'a> {
             headers,
             is_secure: told.is_secure,
             is_counted: told.is_counted,
+            user: None,
+            waited: Duration::ZERO,
             way: Way::Told,
         }
     }
@@ -172,6 +181,7 @@ impl<'a> Facts<'a> {
             would: None,
             entry: None,
             clearance: None,
+            user: self.user,
             incident: None,
             is_cut: false,
         }

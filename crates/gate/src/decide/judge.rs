@@ -13,6 +13,7 @@ use cattlegrid_core::profile::Content;
 use cattlegrid_core::request::Source;
 
 use super::Facts;
+use super::Held;
 use crate::challenge::Clearance;
 use crate::challenge::Suspicion;
 use crate::challenge::Terms;
@@ -47,6 +48,8 @@ pub(crate) struct Judged {
     content: Content,
     /// The number of a refusal.
     pub(crate) incident: Option<Incident>,
+    /// It may wait for its turn instead of being refused.
+    pub(crate) held: Option<Held>,
 }
 
 impl Judged {
@@ -62,7 +65,7 @@ impl Judged {
 }
 
 /// What rules say about a request.
-fn ruled(live: &Live, facts: &Facts<'_>, source: Source) -> Option<Ruled> {
+pub(super) fn ruled(live: &Live, facts: &Facts<'_>, source: Source) -> Option<Ruled> {
     let subject = rules::Subject {
         path: facts.path(),
         has_query: facts.target.contains('?'),
@@ -100,10 +103,10 @@ fn agent(live: &Live, visitor: &Visitor<'_>) -> u32 {
 }
 
 impl Gate {
-    /// Decides about a request.
+    /// Decides about a request. [`Gate::count`] follows, unless it waits and is decided about again.
     pub(crate) fn judge(&self, live: &Live, facts: &Facts<'_>) -> Judged {
         let visitor = facts.visitor();
-        let time = self.clock.at(facts.started);
+        let time = self.clock.at(facts.started + facts.waited);
         let clearance = self
             .challenger
             .find(facts.cookies(), &visitor, u64::from(time));
@@ -126,7 +129,7 @@ impl Gate {
                 Some(Ruled::Shipped) | None => None,
             },
             is_open: matches!(rule, Some(Ruled::Shipped)),
-            user: None,
+            user: facts.user,
             proof: claim.proof,
             target: match claim.proof {
                 // With its method: what was only sent or looked at has not been read yet.
@@ -147,13 +150,8 @@ impl Gate {
         if decided.is_to_be_judged_now(&live.policy.limits) {
             self.has_crossed.store(true, Ordering::Relaxed);
         }
-        if facts.is_counted {
-            self.metrics.decided(done, decided.reason);
-            if done != decided.decision {
-                self.metrics.would(decided.decision);
-            }
-        }
         Judged {
+            held: self.held(live, facts, &decided),
             decided,
             done,
             clearance,
@@ -163,6 +161,17 @@ impl Gate {
                 Decision::Block | Decision::Throttle => Some(incident(&asked, &decided)),
                 Decision::Pass | Decision::Challenge => None,
             },
+        }
+    }
+
+    /// Counts a decision that is carried out.
+    pub(crate) fn count(&self, facts: &Facts<'_>, judged: &Judged) {
+        let Judged { done, decided, .. } = judged;
+        if facts.is_counted {
+            self.metrics.decided(*done, decided.reason);
+            if *done != decided.decision {
+                self.metrics.would(decided.decision);
+            }
         }
     }
 

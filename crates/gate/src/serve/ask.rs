@@ -7,13 +7,16 @@
 mod envoy;
 mod query;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use cattlegrid_http1::Request;
 
+use super::exchange::Given;
 use super::exchange::Next;
 use super::exchange::ReadBody;
 use super::own_pages;
+use super::wait::Wait;
 use crate::challenge::Page;
 use crate::decide::Facts;
 use crate::decide::Told;
@@ -34,13 +37,33 @@ struct Unclear {
     what: &'static str,
 }
 
+/// Why a query is not answered now.
+enum Stop {
+    /// It cannot be.
+    Unclear(Unclear),
+    /// The request that it is about must wait.
+    Wait(Wait),
+}
+
+impl From<Unclear> for Stop {
+    fn from(unclear: Unclear) -> Stop {
+        Stop::Unclear(unclear)
+    }
+}
+
+impl From<Wait> for Stop {
+    fn from(wait: Wait) -> Stop {
+        Stop::Wait(wait)
+    }
+}
+
 /// Answers a query, or a request for one of the gate's own pages.
 pub(super) fn answer(
     connection: &Connection,
-    live: &Live,
+    live: &Arc<Live>,
     request: &Request<'_>,
     host: &str,
-    body: ReadBody<'_>,
+    given: Given<'_>,
     started: Instant,
 ) -> Next {
     if !live.setup.trust.trusts(connection.peer) && live.setup.defences.has(Defence::Trust) {
@@ -50,16 +73,19 @@ pub(super) fn answer(
     }
     let path = request.target.split('?').next().unwrap_or("/");
     if let Some(name) = path.strip_prefix(live.setup.prefix.as_str()) {
-        return own_page(connection, live, request, host, name, body, started);
+        return own_page(connection, live, request, host, name, given.body, started);
     }
     if is_call(connection, request) {
-        return match body {
-            ReadBody::Unread => Next::ReadBody(envoy::MESSAGE_MAX),
-            ReadBody::Read(message) => Next::Message(envoy::check(connection, live, Some(message))),
-            ReadBody::Failed => Next::Message(envoy::check(connection, live, None)),
+        let message = match given.body {
+            ReadBody::Unread => return Next::ReadBody(envoy::MESSAGE_MAX),
+            ReadBody::Read(message) => Some(message),
+            ReadBody::Failed => None,
         };
+        let answer = envoy::check(connection, live, message, (&given, started));
+        return answer.map_or_else(Next::Wait, Next::Message);
     }
-    Next::Answer(query::answer(connection, live, request, host, started))
+    let answer = query::answer(connection, live, request, host, (&given, started));
+    answer.map_or_else(Next::Wait, Next::Answer)
 }
 
 #[allow(clippy::too_many_arguments, reason = "all of one exchange")]

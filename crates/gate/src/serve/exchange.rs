@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use cattlegrid_core::policy::Decision;
@@ -13,6 +14,8 @@ use super::ask;
 use super::forward::Forward;
 use super::maze::Later;
 use super::own_pages;
+use super::wait;
+use super::wait::Wait;
 use crate::challenge::Page;
 use crate::decide::Facts;
 use crate::decide::Refusal;
@@ -38,6 +41,8 @@ pub(crate) enum Next {
     Forward(Box<Forward>),
     /// It is decided once its body is there, of at most this many bytes.
     ReadBody(usize),
+    /// It is decided once it has waited for this.
+    Wait(Wait),
 }
 
 /// The body of a request, as far as the gate itself reads it.
@@ -50,6 +55,33 @@ pub(crate) enum ReadBody<'a> {
     Failed,
 }
 
+/// What is known of a request beside its head.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Given<'a> {
+    pub(crate) body: ReadBody<'a>,
+    pub(crate) word: SiteWord,
+    /// How long it has waited.
+    pub(crate) waited: Duration,
+}
+
+impl Given<'_> {
+    /// Nothing, as at first.
+    pub(crate) const NOTHING: Given<'static> = Given {
+        body: ReadBody::Unread,
+        word: SiteWord::Unasked,
+        waited: Duration::ZERO,
+    };
+}
+
+/// What the site says about who is signed in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SiteWord {
+    /// It was not asked.
+    Unasked,
+    /// Somebody, by the pseudonym, or nobody.
+    Given(Option<u64>),
+}
+
 /// With this field a test sees what a panic does.
 #[cfg(debug_assertions)]
 const X_TEST_PANIC: &str = "x-test-panic";
@@ -58,12 +90,12 @@ const X_TEST_PANIC: &str = "x-test-panic";
 pub(crate) fn begin(
     connection: &Connection,
     request: &Request<'_>,
-    body: ReadBody<'_>,
+    given: Given<'_>,
     started: Instant,
 ) -> Next {
     let gate = &connection.worker.gate;
     let live = gate.live.load();
-    let decide = || decide(connection, &live, request, body, started);
+    let decide = || decide(connection, &live, request, given, started);
     let next = match live.setup.defences.has(Defence::Panic) {
         true => catch_unwind(AssertUnwindSafe(decide)),
         false => Ok(decide()),
@@ -102,7 +134,7 @@ fn decide(
     connection: &Connection,
     live: &Arc<Live>,
     request: &Request<'_>,
-    body: ReadBody<'_>,
+    given: Given<'_>,
     started: Instant,
 ) -> Next {
     #[cfg(debug_assertions)]
@@ -114,9 +146,9 @@ fn decide(
         Err(refusal) => return Next::Answer(refuse(connection, refusal)),
     };
     match connection.role {
-        Role::Proxy => proxied(connection, live, request, &host, body, started),
+        Role::Proxy => proxied(connection, live, request, &host, given, started),
         Role::ForwardAuth | Role::Envoy => {
-            ask::answer(connection, live, request, &host, body, started)
+            ask::answer(connection, live, request, &host, given, started)
         }
     }
 }
@@ -149,18 +181,21 @@ fn proxied(
     live: &Arc<Live>,
     request: &Request<'_>,
     host: &str,
-    body: ReadBody<'_>,
+    given: Given<'_>,
     started: Instant,
 ) -> Next {
     let Some(site) = live.setup.site(host) else {
         return Next::Answer(Page::text(421, "no site of this name is served here\n"));
     };
-    let facts = Facts::of(connection, live, request, host, started);
+    let mut facts = Facts::of(connection, live, request, host, started);
     if let Some(name) = facts.path().strip_prefix(live.setup.prefix.as_str()) {
-        return own_pages::answer(connection, live, &facts, name, body);
+        return own_pages::answer(connection, live, &facts, name, given.body);
     }
+    let judged = match wait::judge(connection, live, &mut facts, &given) {
+        Ok(judged) => judged,
+        Err(wait) => return Next::Wait(wait),
+    };
     let mut entry = facts.entry(connection, live);
-    let judged = connection.worker.gate.judge(live, &facts);
     judged.note(&mut entry);
     // A websocket is a request like any other.
     let is_open = request.is_websocket && !live.setup.defences.has(Defence::Upgrade);
@@ -179,7 +214,8 @@ fn proxied(
     }
     let in_flight = InFlight::new(&connection.worker, entry, &facts.texts());
     let sender = facts.sender(connection, live);
-    match Forward::new(live, site, request, &sender, in_flight) {
+    let decided = started + given.waited;
+    match Forward::new(live, site, request, &sender, (in_flight, decided)) {
         Some(forward) => Next::Forward(Box::new(forward)),
         None => Next::Answer(Page::text(421, "this listener does not forward requests\n")),
     }

@@ -54,6 +54,8 @@ pub(crate) struct Forward {
     /// The Content-Length of the request.
     length: Option<u64>,
     pub(crate) client: Option<IpAddr>,
+    /// When it was decided about: connections that were fresh before it waited may have ended since.
+    decided: Instant,
     pub(crate) in_flight: InFlight,
 }
 
@@ -72,7 +74,7 @@ impl Forward {
         site: usize,
         request: &Request<'_>,
         sender: &Sender,
-        in_flight: InFlight,
+        (in_flight, decided): (InFlight, Instant),
     ) -> Option<Forward> {
         let address = live.setup.sites[site].upstream.clone()?;
         let outgoing = Outgoing {
@@ -94,6 +96,7 @@ impl Forward {
             is_websocket: request.is_websocket,
             length: request.body.length(),
             client: sender.client,
+            decided,
             in_flight,
         })
     }
@@ -117,7 +120,7 @@ impl Forward {
         let ask = Ask {
             address: &self.address,
             head: &self.head,
-            started: self.in_flight.entry.started,
+            started: self.decided,
             body,
             // It changes nothing and may be sent twice (RFC 9110, 9.2.2).
             is_safe: matches!(self.method, Method::GET | Method::HEAD | Method::OPTIONS),
@@ -204,6 +207,9 @@ impl Forward {
         {
             return;
         }
+        if let (Outcome::Decided(_, Reason::SignedIn), Some(user)) = (entry.outcome, entry.user) {
+            return self.count_for_user(response, user);
+        }
         let is_tool = matches!(entry.outcome, Outcome::Decided(_, Reason::Tool));
         let (source, clearance) = (trust::source(entry.client), entry.clearance.as_ref());
         let policy = &self.live.policy;
@@ -218,6 +224,19 @@ impl Forward {
             // Answers to webhooks are no documents that somebody wants.
             (Content::Part, Kind::Document, _) if is_tool => {}
             (Content::Part, Kind::Document, _) => policy.count_document(source, clearance, time),
+        }
+    }
+
+    /// The same for a signed-in person: it counts for the person, and not for others at the same address.
+    fn count_for_user(&self, response: &Response<'_>, user: u64) {
+        let policy = &self.live.policy;
+        let time = self.in_flight.worker.gate.clock.now();
+        match (self.in_flight.entry.content, response.kind, response.status) {
+            (Content::Page, ..) | (_, Kind::Part | Kind::None, _) => {}
+            (_, Kind::Html, 300..400) | (Content::Document, Kind::Document, _) => {}
+            (Content::Part, Kind::Html, 400..) => policy.count_broken_part_of_user(user, time),
+            (_, Kind::Html, _) => policy.count_page_of_user(user, time),
+            (Content::Part, Kind::Document, _) => policy.count_document_of_user(user, time),
         }
     }
 

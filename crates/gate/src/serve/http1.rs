@@ -31,11 +31,11 @@ use super::client::DROPPED_MAX;
 use super::client::Manner;
 use super::client::OUT_MAX;
 use super::exchange;
+use super::exchange::Given;
 use super::exchange::Next;
 use super::exchange::ReadBody;
 use super::forward::Forward;
 use super::forward::Passed;
-use super::maze::Later;
 use super::tunnel;
 use crate::challenge::Page;
 use crate::settings::Waits;
@@ -217,7 +217,7 @@ fn take(head: &[u8], connection: &Connection) -> Result<Taken, Invalid> {
     let request = read(head, connection)?;
     let started = Instant::now();
     Ok(Taken {
-        next: exchange::begin(connection, &request, ReadBody::Unread, started),
+        next: exchange::begin(connection, &request, Given::NOTHING, started),
         head: Head {
             length: head.len(),
             body: request.body,
@@ -270,12 +270,8 @@ where
     let Taken { mut next, head } = taken;
     client.moment = head.started;
     let mut unread = !head.body.is_empty();
-    if let Next::ReadBody(most) = next {
-        let bytes: Vec<u8> = client.held.drain(..head.length).collect();
-        invite(client, head).await?;
-        let body = client.read_body(head.body, most).await;
-        unread = body.is_none();
-        next = decide_with(&bytes, body.as_deref(), connection, head.started);
+    if let Next::ReadBody(_) | Next::Wait(_) = next {
+        (next, unread) = decide_later(client, connection, next, head).await?;
     } else {
         client.forget(head.length);
     }
@@ -284,12 +280,14 @@ where
         Next::Forward(forward) => return pass(client, forward, head).await,
         Next::Answer(page) => page,
         Next::Later(later) => {
-            wait(client, connection, &later).await?;
+            while_there(client, later.wait(connection)).await?;
             manner.is_last |= *connection.stop.borrow();
             client.moment = Instant::now();
             later.page()
         }
-        Next::Message(_) | Next::ReadBody(_) => Page::text(400, "gRPC needs HTTP/2\n"),
+        Next::Message(_) | Next::ReadBody(_) | Next::Wait(_) => {
+            Page::text(400, "gRPC needs HTTP/2\n")
+        }
     };
     let length = head.body.length().unwrap_or(u64::MAX);
     let is_droppable = length <= DROPPED_MAX && !head.expects_continue;
@@ -309,20 +307,19 @@ where
     Ok(Then::Next)
 }
 
-/// Waits for a page that comes in a while; an error where the client has gone.
-async fn wait<S>(
+/// Waits for something; an error where the client has gone meanwhile.
+async fn while_there<S, T>(
     client: &mut Client<'_, S>,
-    connection: &Connection,
-    later: &Later,
-) -> io::Result<()>
+    awaited: impl Future<Output = T>,
+) -> io::Result<T>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     // Responses to earlier requests do not wait for this one.
     client.flush().await?;
-    let mut due = pin!(later.wait(connection));
-    poll_fn(|context| match due.as_mut().poll(context) {
-        Poll::Ready(()) => Poll::Ready(Ok(())),
+    let mut awaited = pin!(awaited);
+    poll_fn(|context| match awaited.as_mut().poll(context) {
+        Poll::Ready(value) => Poll::Ready(Ok(value)),
         Poll::Pending => client
             .poll_gone(context)
             .map(|_| Err(io::ErrorKind::ConnectionAborted.into())),
@@ -330,19 +327,47 @@ where
     .await
 }
 
-/// Decides about a request whose body was read.
-fn decide_with(
-    head: &[u8],
-    body: Option<&[u8]>,
+/// Decides about a request once its body was read, or it has waited. True where there is a body that was not read.
+async fn decide_later<S>(
+    client: &mut Client<'_, S>,
     connection: &Connection,
-    started: Instant,
-) -> Next {
+    mut next: Next,
+    head: Head,
+) -> io::Result<(Next, bool)>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let bytes: Vec<u8> = client.held.drain(..head.length).collect();
+    let mut body = None;
+    let mut given = Given::NOTHING;
+    loop {
+        match next {
+            Next::ReadBody(most) => {
+                invite(client, head).await?;
+                body = Some(client.read_body(head.body, most).await);
+            }
+            Next::Wait(wait) => {
+                given = while_there(client, wait.end(connection, given)).await?;
+            }
+            next => {
+                let unread = !head.body.is_empty() && !matches!(body, Some(Some(_)));
+                return Ok((next, unread));
+            }
+        }
+        let body = match &body {
+            None => ReadBody::Unread,
+            Some(None) => ReadBody::Failed,
+            Some(Some(body)) => ReadBody::Read(body),
+        };
+        next = decide_with(&bytes, Given { body, ..given }, connection, head.started);
+    }
+}
+
+/// Decides about a request of which more is known now.
+fn decide_with(head: &[u8], given: Given<'_>, connection: &Connection, started: Instant) -> Next {
     let head = &head[request::blank(head)..];
     match read(head, connection) {
-        Ok(request) => {
-            let body = body.map_or(ReadBody::Failed, ReadBody::Read);
-            exchange::begin(connection, &request, body, started)
-        }
+        Ok(request) => exchange::begin(connection, &request, given, started),
         Err(invalid) => Next::Answer(exchange::refuse(connection, invalid.into())),
     }
 }

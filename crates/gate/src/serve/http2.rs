@@ -41,6 +41,7 @@ use super::body::Body;
 use super::body::Content;
 use super::body::SiteBody;
 use super::exchange;
+use super::exchange::Given;
 use super::exchange::Next;
 use super::exchange::ReadBody;
 use super::forward::Forward;
@@ -141,15 +142,12 @@ async fn answer(connection: &Connection, request: Request<Incoming>) -> Response
     let (parts, incoming) = request.into_parts();
     let started = Instant::now();
     let next = match read(&parts, &incoming, connection) {
-        Ok(request) => exchange::begin(connection, &request, ReadBody::Unread, started),
+        Ok(request) => exchange::begin(connection, &request, Given::NOTHING, started),
         Err(refusal) => Next::Answer(exchange::refuse(connection, refusal)),
     };
     match next {
-        Next::ReadBody(most) => {
-            let wait = connection.worker.gate.live.load().setup.waits.header;
-            let body = timeout(wait, read_body(incoming, most)).await;
-            let body = body.unwrap_or_default();
-            written(decide_with(connection, &parts, body.as_deref(), started))
+        Next::ReadBody(_) | Next::Wait(_) => {
+            decide_later(connection, &parts, incoming, next, started).await
         }
         Next::Forward(forward) => pass(forward, incoming).await,
         Next::Later(later) => {
@@ -161,19 +159,45 @@ async fn answer(connection: &Connection, request: Request<Incoming>) -> Response
     }
 }
 
-/// Decides about a request whose body was read.
-fn decide_with(
+/// Answers a request once its body was read, or it has waited.
+async fn decide_later(
     connection: &Connection,
     parts: &Parts,
-    body: Option<&[u8]>,
+    incoming: Incoming,
+    mut next: Next,
     started: Instant,
-) -> Next {
-    match view(parts, Framing::Length(0), connection) {
-        Ok(request) => {
-            let body = body.map_or(ReadBody::Failed, ReadBody::Read);
-            exchange::begin(connection, &request, body, started)
+) -> Response<Content> {
+    let mut incoming = Some(incoming);
+    let mut body = None;
+    let mut given = Given::NOTHING;
+    loop {
+        match (next, incoming.take()) {
+            (Next::ReadBody(most), Some(incoming)) => {
+                let wait = connection.worker.gate.live.load().setup.waits.header;
+                let read = timeout(wait, read_body(incoming, most)).await;
+                body = Some(read.unwrap_or_default());
+            }
+            (Next::Wait(wait), unread) => {
+                incoming = unread;
+                given = wait.end(connection, given).await;
+            }
+            (Next::Forward(forward), Some(incoming)) => return pass(forward, incoming).await,
+            (next, _) => return written(next),
         }
-        Err(refusal) => Next::Answer(exchange::refuse(connection, refusal)),
+        let body = match &body {
+            None => ReadBody::Unread,
+            Some(None) => ReadBody::Failed,
+            Some(Some(body)) => ReadBody::Read(body),
+        };
+        let given = Given { body, ..given };
+        let request = match &incoming {
+            Some(incoming) => read(parts, incoming, connection),
+            None => view(parts, Framing::Length(0), connection),
+        };
+        next = match request {
+            Ok(request) => exchange::begin(connection, &request, given, started),
+            Err(refusal) => Next::Answer(exchange::refuse(connection, refusal)),
+        };
     }
 }
 
@@ -272,7 +296,7 @@ fn written(next: Next) -> Response<Content> {
             response
         }
         // The body was read, and nothing else needs one.
-        Next::Forward(_) | Next::Later(_) | Next::ReadBody(_) => {
+        Next::Forward(_) | Next::Later(_) | Next::ReadBody(_) | Next::Wait(_) => {
             written_page(Page::text(400, "bad request\n"))
         }
     }

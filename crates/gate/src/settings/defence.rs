@@ -84,10 +84,14 @@ pub enum Defence {
     TrapLed,
     /// Traps are not shown to robots by name.
     TrapNames,
+    /// A token or session must prove who is signed in.
+    SignIn,
+    /// Questions to sites about sessions are limited by source.
+    SignInAsks,
 }
 
 #[cfg(debug_assertions)]
-const NAMES: [(&str, Defence); 40] = [
+const NAMES: [(&str, Defence); 42] = [
     ("framing", Defence::Framing),
     ("host", Defence::Host),
     ("spoofed_headers", Defence::SpoofedHeaders),
@@ -128,6 +132,8 @@ const NAMES: [(&str, Defence); 40] = [
     ("trap_binding", Defence::TrapBinding),
     ("trap_led", Defence::TrapLed),
     ("trap_names", Defence::TrapNames),
+    ("sign_in", Defence::SignIn),
+    ("sign_in_asks", Defence::SignInAsks),
 ];
 
 /// Which defences are on.
@@ -147,7 +153,7 @@ impl Defences {
                 .iter()
                 .find(|(known, _)| known == name)
                 .ok_or_else(|| format!("there is no defence '{name}'"))?;
-            off |= 1 << *defence as u32;
+            off |= 1_u64 << *defence as u32;
         }
         Ok(Defences { off })
     }

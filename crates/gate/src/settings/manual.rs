@@ -105,6 +105,37 @@ source_slots = 4
 # What all these pages take together.
 bytes_per_second = 262144
 
+# Signed-in people pass, within user_pages and user_pages_a_minute of [policy]. One of three ways says who is signed in (docs/sign-in.md).
+[gate.sign_in]
+# What happens to those who are faster: "throttle" (429 with Retry-After) or "slow" (the request waits, for slow_seconds at most; with
+# slowed_max requests waiting, the next ones get 429).
+too_fast = "throttle"
+slow_seconds = 10.0
+slowed_max = 256
+# A JSON Web Token in a cookie, or with bearer = true in Authorization. Tokens need exp; only this algorithm is accepted: HS256, RS256, ES256
+# or EdDSA. Keys: a secret on a line (HS256; no other user may read the file), public keys in PEM, or a JSON Web Key Set.
+#[gate.sign_in.jwt]
+#cookie = "session"
+#bearer = false
+#algorithm = "ES256"
+#key_file = "/etc/cattlegrid/jwt.pem"
+#user = "sub"                              # the claim that names the person
+#issuer = "https://id.example.org"         # iss must be this
+#audience = "www.example.org"              # aud must be or contain this
+# A cookie that the site makes itself: user.expiry.mac.
+#[gate.sign_in.hmac]
+#cookie = "signed_in"
+#key_file = "/etc/cattlegrid/sign-in.key"
+# The site is asked: a GET of this path with the named cookies; 2xx means signed in.
+#[gate.sign_in.ask]
+#path = "/whoami"
+#cookies = ["sessionid"]
+#user_header = "X-User"                    # the response field that names the person; without it each session counts as one
+#seconds = 60                              # how long the answer is taken, and how long a refusal
+#refused_seconds = 10
+#wait = 1.0                                # seconds that a request waits for the answer; then nobody is signed in
+#in_flight = 32                            # requests to the site at the same time
+
 # [[gate.listen]]
 # address = "0.0.0.0:8080"          # or "[::]:8080", or "unix:/run/cattlegrid/gate.sock"
 # role = "proxy"                    # or "forward_auth", or "envoy"

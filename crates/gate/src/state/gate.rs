@@ -18,12 +18,14 @@ use crate::challenge::Challenger;
 use crate::challenge::Moment;
 use crate::challenge::Pages;
 use crate::settings::Setup;
+use crate::sign_in::Verifier;
 use crate::state::clock::Clock;
 use crate::state::keyring::Keyring;
 use crate::state::keyring::Used;
 use crate::state::metrics::Metrics;
 use crate::state::names::Names;
 use crate::state::slots::Slots;
+use crate::state::sign_ins::SignIns;
 
 /// What a reload replaces.
 #[derive(Debug)]
@@ -40,6 +42,8 @@ pub(crate) struct Live {
     pub(crate) pages: Pages,
     /// Robots by their names, and what the owner wants for them.
     pub(crate) crawlers: Crawlers,
+    /// Checks the tokens of signed-in people, where they have any.
+    pub(crate) verifier: Option<Verifier>,
 }
 
 /// What all threads share.
@@ -74,6 +78,8 @@ pub(crate) struct Gate {
     pub(crate) used: Used,
     /// Clients that wait for pages behind traps.
     pub(crate) slots: Arc<Slots>,
+    /// What sites have said about who is signed in.
+    pub(crate) sign_ins: SignIns,
     /// A source has crossed the second limit: it is to be judged now.
     pub(crate) has_crossed: AtomicBool,
 }

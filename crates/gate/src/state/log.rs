@@ -44,6 +44,8 @@ pub(crate) struct Entry {
     pub(crate) would: Option<Decision>,
     pub(crate) entry: Option<u64>,
     pub(crate) clearance: Option<Clearance>,
+    /// The signed-in person, by the pseudonym.
+    pub(crate) user: Option<u64>,
     /// The number on the page of a refusal.
     pub(crate) incident: Option<Incident>,
     /// The client has not got all of the answer.
@@ -232,6 +234,9 @@ fn write(entry: &Entry, texts: &Texts<'_>, took: Duration, out: &mut Vec<u8>) {
     }
     if let Some(clearance) = entry.clearance {
         hexadecimal("clearance", clearance.id, out);
+    }
+    if let Some(user) = entry.user {
+        hexadecimal("user", user, out);
     }
     if let Some(incident) = entry.incident {
         word("incident", &incident.to_string(), out);

@@ -11,6 +11,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::histogram::exponential_buckets;
 use prometheus_client::registry::Registry;
 
+use crate::sign_in::Refused;
+
 type Labels = [(&'static str, &'static str); 1];
 
 /// All counts.
@@ -50,6 +52,10 @@ pub(crate) struct Metrics {
     pub(crate) trap_pages: Counter,
     traps_refused: Family<Labels, Counter>,
     pub(crate) trap_slots: Gauge,
+    sign_ins_refused: Family<Labels, Counter>,
+    sign_ins_asked: Family<Labels, Counter>,
+    pub(crate) sign_in_cached: Counter,
+    pub(crate) slowed: Counter,
     duration: Histogram,
 }
 
@@ -97,6 +103,8 @@ const TRAPS_REFUSED: [&str; 6] = [
     "bytes",
     "connections",
 ];
+/// What came of asking a site who is signed in: two of the answers, no answer, none in time, and too many questions.
+const ASKED: [&str; 5] = ["signed_in", "refused", "failed", "late", "limited"];
 
 /// Makes metrics, each under its name.
 struct Making(Registry);
@@ -182,6 +190,10 @@ impl Default for Metrics {
             trap_pages: make.counter("trap_pages", "Pages behind such links that were begun"),
             traps_refused: make.known("traps_refused", "Requests for such pages that were refused, and count for nothing", "reason", &TRAPS_REFUSED),
             trap_slots: make.gauge("trap_slots", "Clients that wait for such a page now"),
+            sign_ins_refused: make.known("sign_in_refused", "Requests with tokens of which none proves who is signed in", "kind", &Refused::NAMES),
+            sign_ins_asked: make.known("sign_in_asked", "Questions to sites whether somebody is signed in", "result", &ASKED),
+            sign_in_cached: make.counter("sign_in_cached", "Requests for which an earlier answer of the site said who is signed in"),
+            slowed: make.counter("slowed", "Times that a request of a signed-in person was held back"),
             registry: make.0,
         }
     }
@@ -221,6 +233,18 @@ impl Metrics {
             Looked::Unknown => "failed",
         };
         self.lookups.get_or_create(&[("result", result)]).inc();
+    }
+
+    /// Counts a request whose tokens do not count.
+    pub(crate) fn sign_in_refused(&self, why: Refused) {
+        let labels = [("kind", why.name())];
+        self.sign_ins_refused.get_or_create(&labels).inc();
+    }
+
+    /// Counts what came of asking a site who is signed in.
+    pub(crate) fn sign_in_asked(&self, result: &'static str) {
+        let labels = [("result", result)];
+        self.sign_ins_asked.get_or_create(&labels).inc();
     }
 
     /// Counts an answer.

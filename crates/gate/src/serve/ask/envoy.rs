@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use cattlegrid_core::policy::Decision;
@@ -15,6 +16,7 @@ use cattlegrid_http1::Name;
 use cattlegrid_http1::Request;
 use prost::Message;
 
+use super::Stop;
 use super::Unclear;
 use super::query::Dialect;
 use super::query::X_DECISION;
@@ -27,6 +29,8 @@ use crate::challenge::Page;
 use crate::decide::Facts;
 use crate::decide::Told;
 use crate::decide::says_https;
+use crate::serve::exchange::Given;
+use crate::serve::wait::Wait;
 use crate::settings::Role;
 use crate::settings::trust::Peer;
 use crate::state::Connection;
@@ -174,18 +178,23 @@ pub(crate) fn denial(page: Page) -> Vec<u8> {
 }
 
 /// Answers one call. Its message is missing where it was too long, too late or broken.
-pub(super) fn check(connection: &Connection, live: &Live, message: Option<&[u8]>) -> Vec<u8> {
+pub(super) fn check(
+    connection: &Connection,
+    live: &Arc<Live>,
+    message: Option<&[u8]>,
+    context: (&Given<'_>, Instant),
+) -> Result<Vec<u8>, Wait> {
     let attributes = message
         .ok_or("is too long, too late or broken")
         .and_then(decode);
     let answer = match attributes {
-        Ok(attributes) => answer(connection, live, attributes),
+        Ok(attributes) => answer(connection, live, attributes, context)?,
         Err(what) => {
             let field = "the message";
             denied(refuse(connection, Unclear { field, what }))
         }
     };
-    encode(&answer)
+    Ok(encode(&answer))
 }
 
 /// The only message of a call.
@@ -208,12 +217,18 @@ fn encode(answer: &CheckResponse) -> Vec<u8> {
     message
 }
 
-fn answer(connection: &Connection, live: &Live, attributes: Attributes) -> CheckResponse {
+fn answer(
+    connection: &Connection,
+    live: &Arc<Live>,
+    attributes: Attributes,
+    (given, started): (&Given<'_>, Instant),
+) -> Result<CheckResponse, Wait> {
     let source = attributes.source;
     let http = attributes.request.and_then(|request| request.http);
     let http = http.unwrap_or_default();
     let headers = headers(&http);
-    let decided = described(&http).and_then(|(method, host, target)| {
+    let described = described(&http).map_err(Stop::from);
+    let decided = described.and_then(|(method, host, target)| {
         let told = Told {
             client: client(live, source, &headers)?,
             host: &host,
@@ -225,13 +240,15 @@ fn answer(connection: &Connection, live: &Live, attributes: Attributes) -> Check
             },
             is_counted: true,
         };
-        let facts = Facts::told(told, &headers, Instant::now());
-        Ok(decide(connection, live, &facts, Dialect::Whole))
+        let mut facts = Facts::told(told, &headers, started);
+        let dialect = (Dialect::Whole, given);
+        Ok(decide(connection, live, &mut facts, dialect)?)
     });
     match decided {
-        Ok((_, Decision::Pass)) => passed(&headers),
-        Ok((page, decision)) => denied(page.with(X_DECISION, decision.name())),
-        Err(unclear) => denied(refuse(connection, unclear)),
+        Ok((_, Decision::Pass)) => Ok(passed(&headers)),
+        Ok((page, decision)) => Ok(denied(page.with(X_DECISION, decision.name()))),
+        Err(Stop::Unclear(unclear)) => Ok(denied(refuse(connection, unclear))),
+        Err(Stop::Wait(wait)) => Err(wait),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use cattlegrid_core::policy::Decision;
@@ -11,6 +12,7 @@ use cattlegrid_http1::Name;
 use cattlegrid_http1::Request;
 use cattlegrid_http1::host;
 
+use super::Stop;
 use super::Unclear;
 use super::refuse;
 use crate::challenge::Page;
@@ -18,7 +20,10 @@ use crate::decide::Facts;
 use crate::decide::Told;
 use crate::decide::contain;
 use crate::decide::says_https;
+use crate::serve::exchange::Given;
 use crate::serve::own_pages;
+use crate::serve::wait;
+use crate::serve::wait::Wait;
 use crate::settings::Role;
 use crate::settings::defence::Defence;
 use crate::state::Connection;
@@ -87,11 +92,11 @@ const NO_QUERY: Unclear = Unclear {
 /// Answers a query.
 pub(super) fn answer(
     connection: &Connection,
-    live: &Live,
+    live: &Arc<Live>,
     request: &Request<'_>,
     host: &str,
-    started: Instant,
-) -> Page {
+    (given, started): (&Given<'_>, Instant),
+) -> Result<Page, Wait> {
     let headers = &request.headers;
     let path = request.target.split('?').next().unwrap_or("/");
     let (described, dialect) = match path {
@@ -102,7 +107,7 @@ pub(super) fn answer(
         _ if connection.role == Role::Envoy => (by_path(request, host), Dialect::Whole),
         _ => (Err(NO_QUERY), Dialect::Whole),
     };
-    let decided = described.and_then(|described| {
+    let decided = described.map_err(Stop::from).and_then(|described| {
         let told = Told {
             client: client(connection, live, headers)?,
             host: &described.host,
@@ -111,30 +116,31 @@ pub(super) fn answer(
             is_secure: says_https(headers),
             is_counted: dialect != Dialect::Shown,
         };
-        let facts = Facts::told(told, headers, started);
-        Ok(decide(connection, live, &facts, dialect))
+        let mut facts = Facts::told(told, headers, started);
+        Ok(decide(connection, live, &mut facts, (dialect, given))?)
     });
     match decided {
-        Ok((page, decision)) => page.with(X_DECISION, decision.name()),
-        Err(unclear) => refuse(connection, unclear),
+        Ok((page, decision)) => Ok(page.with(X_DECISION, decision.name())),
+        Err(Stop::Unclear(unclear)) => Ok(refuse(connection, unclear)),
+        Err(Stop::Wait(wait)) => Err(wait),
     }
 }
 
 /// Decides about a request that was described, and logs it.
 pub(super) fn decide(
     connection: &Connection,
-    live: &Live,
-    facts: &Facts<'_>,
-    dialect: Dialect,
-) -> (Page, Decision) {
+    live: &Arc<Live>,
+    facts: &mut Facts<'_>,
+    (dialect, given): (Dialect, &Given<'_>),
+) -> Result<(Page, Decision), Wait> {
     // Nobody could solve a challenge whose files are withheld. Only what the gate itself serves passes so: the site's server may find
     // another page behind a path that merely begins alike, like `/.cattlegrid/../page`.
     let own = facts.path().strip_prefix(live.setup.prefix.as_str());
     if own.is_some_and(own_pages::has) {
-        return (Page::empty(200), Decision::Pass);
+        return Ok((Page::empty(200), Decision::Pass));
     }
     let gate = &connection.worker.gate;
-    let judged = gate.judge(live, facts);
+    let judged = wait::judge(connection, live, facts, given)?;
     let page = match (judged.done, dialect) {
         (Decision::Pass, Dialect::Shown) => nothing_to_show(facts.headers),
         (Decision::Pass, _) => Page::empty(200),
@@ -156,7 +162,7 @@ pub(super) fn decide(
         let worker = &connection.worker;
         worker.log(&entry, &facts.texts(), Instant::now());
     }
-    (page, judged.done)
+    Ok((page, judged.done))
 }
 
 /// nginx wants the page of a request that passes.

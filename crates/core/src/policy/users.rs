@@ -1,0 +1,242 @@
+//! Signed-in people: their own pace and their own pages of a day, from wherever they come.
+//!
+//! What counts is the person, not the address: all devices of one person share a budget, and so does a fleet that shares an account. Requests
+//! that must wait take nothing out of it, so that the time they are told is the time after which they pass.
+
+use super::Asked;
+use super::DAY;
+use super::Decided;
+use super::Decision;
+use super::Policy;
+use super::Reason;
+use super::Tally;
+use super::rates::Draw;
+use super::rates::Pace;
+use crate::profile::Content;
+use crate::request::Source;
+
+/// Sign-ins of one source that the site may refuse at once, and the time in which one of them is forgotten: a household with old cookies
+/// stays below it, and a flood of made-up ones costs the site an occasional request.
+const REFUSED: Pace = Pace {
+    each_ms: 2000,
+    room_ms: 60_000,
+};
+
+impl Policy {
+    /// A person who is signed in.
+    pub(super) fn signed_in(&self, user: u64, asked: &Asked) -> Decided {
+        let time = asked.time;
+        let must_wait = |seconds: u32, pages: u32| Decided {
+            pages,
+            retry_after: seconds.max(1),
+            ..Decided::by(Decision::Throttle, Reason::SignedInTooFast)
+        };
+        let pages = self.counters.look(Tally::user(user), time);
+        let passed = |pages: u32| Decided {
+            pages,
+            ..Decided::by(Decision::Pass, Reason::SignedIn)
+        };
+        let spare = match asked.content {
+            Content::Page | Content::Document => 1,
+            // They belong to pages that were counted before.
+            Content::Part => 0,
+        };
+        if pages + spare > self.limits.user_pages {
+            return must_wait(self.seconds_until_page(user, time), pages);
+        }
+        if asked.content == Content::Part {
+            return passed(pages);
+        }
+        if let Err(seconds) = self.draw(user, time, Draw::Look) {
+            return must_wait(seconds, pages);
+        }
+        let new = self.weigh_for_user(user, asked);
+        if new == 0 {
+            return passed(pages);
+        }
+        // Of two threads with the last page of a burst only one passes.
+        match self.draw(user, time, Draw::Take) {
+            Err(seconds) => must_wait(seconds, pages),
+            Ok(()) => passed(self.counters.count(Tally::user(user), time, new)),
+        }
+    }
+
+    fn draw(&self, user: u64, time: u32, draw: Draw) -> Result<(), u32> {
+        let key = self.counters.hash(Tally::user(user));
+        let pace = self.limits.user_pace();
+        self.counters.rates.draw(key, time, pace, draw)
+    }
+
+    /// Pages that a request counts as for its person. Documents of others behind the same address do not matter.
+    fn weigh_for_user(&self, user: u64, asked: &Asked) -> u16 {
+        match asked.content {
+            _ if !asked.is_counted => 0,
+            Content::Page => 1,
+            Content::Document => u16::from(self.fills_a_page_of_user(user, asked.time)),
+            Content::Part => 0,
+        }
+    }
+
+    fn fills_a_page_of_user(&self, user: u64, time: u32) -> bool {
+        let documents = self.counters.count(Tally::user_documents(user), time, 1);
+        documents.is_multiple_of(self.limits.documents_per_page.max(1))
+    }
+
+    /// Seconds until a person who has had the pages of a day may have another.
+    fn seconds_until_page(&self, user: u64, time: u32) -> u32 {
+        let is_free = |seconds: u32| {
+            let then = time.saturating_add(seconds);
+            self.counters.look(Tally::user(user), then) < self.limits.user_pages
+        };
+        // Pages leave the count as time passes and never come back: the first second without too many is between these two.
+        let (mut still, mut free) = (0, 2 * DAY);
+        while free - still > 1 {
+            let middle = still + (free - still) / 2;
+            match is_free(middle) {
+                true => free = middle,
+                false => still = middle,
+            }
+        }
+        free
+    }
+
+    /// Counts a page of a person that nobody foresaw.
+    pub fn count_page_of_user(&self, user: u64, time: u32) {
+        self.counters.count(Tally::user(user), time, 1);
+    }
+
+    /// Counts a document of a person that nobody foresaw.
+    pub fn count_document_of_user(&self, user: u64, time: u32) {
+        if self.fills_a_page_of_user(user, time) {
+            self.count_page_of_user(user, time);
+        }
+    }
+
+    /// Counts a part of a page that was answered with an error page.
+    pub fn count_broken_part_of_user(&self, user: u64, time: u32) {
+        let broken = self.counters.count(Tally::user_broken_parts(user), time, 1);
+        if broken > self.limits.broken_parts {
+            self.count_page_of_user(user, time);
+        }
+    }
+
+    /// True where the site may be asked whether a cookie of this source is that of somebody who is signed in.
+    pub fn may_ask_for(&self, source: Source, time: u32) -> bool {
+        self.refused_sign_in(source, time, Draw::Look).is_ok()
+    }
+
+    /// Notes that the site knew nothing of a cookie of this source.
+    pub fn count_refused_sign_in(&self, source: Source, time: u32) {
+        // Beyond what there is room for it makes no difference.
+        let _ = self.refused_sign_in(source, time, Draw::Take);
+    }
+
+    fn refused_sign_in(&self, source: Source, time: u32, draw: Draw) -> Result<(), u32> {
+        let key = self.counters.hash(("sign-in", Tally::source(source)));
+        self.counters.rates.draw(key, time, REFUSED, draw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Limits;
+    use crate::policy::Standing;
+
+    const START: u32 = 1_900_000_000;
+
+    fn policy(user_pages: u32) -> Policy {
+        let limits = Limits {
+            user_pages,
+            ..Limits::default()
+        };
+        Policy::new(limits, 10_000, 7)
+    }
+
+    fn page(number: u8, time: u32) -> Asked {
+        let source = Source::from_address(format!("192.0.2.{number}").as_bytes()).unwrap();
+        Asked {
+            user: Some(9),
+            ..Asked::page(source, time)
+        }
+    }
+
+    #[test]
+    fn a_fleet_shares_the_budget_of_its_account() {
+        let policy = policy(5000);
+        let passed = (0..1000_u32).filter(|number| {
+            let asked = page((number % 200) as u8, START);
+            policy.decide(&asked, &Standing::default()).decision == Decision::Pass
+        });
+        assert_eq!(passed.count() as u32, policy.limits.user_burst);
+        // Nothing of this was counted for its addresses: an unknown visitor there passes.
+        let other = Asked {
+            user: None,
+            ..page(3, START)
+        };
+        let decided = policy.decide(&other, &Standing::default());
+        assert_eq!((decided.reason, decided.pages), (Reason::FewPages, 1));
+    }
+
+    #[test]
+    fn retry_after_is_the_second_in_which_it_passes() {
+        for (user_pages, step) in [(5000, 0), (100, 30), (7, 3600)] {
+            let policy = policy(user_pages);
+            let mut time = START;
+            for round in 0..3 {
+                let waits = loop {
+                    let decided = policy.decide(&page(1, time), &Standing::default());
+                    if decided.decision == Decision::Throttle {
+                        break decided.retry_after;
+                    }
+                    time += step;
+                };
+                // Asking meanwhile changes nothing.
+                for early in [0, waits / 2, waits - 1] {
+                    let decided = policy.decide(&page(1, time + early), &Standing::default());
+                    assert_eq!(decided.decision, Decision::Throttle, "{round} {early}");
+                    assert_eq!(decided.retry_after, waits - early, "{round} {early}");
+                }
+                time += waits;
+                let decided = policy.decide(&page(1, time), &Standing::default());
+                assert_eq!(decided.decision, Decision::Pass, "{user_pages} {round}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_pages_always_come_and_documents_count_for_their_person() {
+        let policy = policy(2);
+        let with = |content, user| {
+            let asked = Asked {
+                content,
+                user: Some(user),
+                ..page(1, START)
+            };
+            policy.decide(&asked, &Standing::default()).decision
+        };
+        for _ in 0..50 {
+            assert_eq!(with(Content::Document, 1), Decision::Pass);
+        }
+        assert_eq!(with(Content::Document, 1), Decision::Throttle);
+        assert_eq!(with(Content::Part, 1), Decision::Pass);
+        assert_eq!(with(Content::Document, 2), Decision::Pass);
+    }
+
+    #[test]
+    fn sites_are_not_asked_about_floods_of_cookies() {
+        let policy = policy(1);
+        let source = Source::from_address(b"192.0.2.1").unwrap();
+        let other = Source::from_address(b"192.0.2.2").unwrap();
+        let asked = (0..1000)
+            .take_while(|_| {
+                let may = policy.may_ask_for(source, START);
+                policy.count_refused_sign_in(source, START);
+                may
+            })
+            .count();
+        assert_eq!(asked, 30);
+        assert!(policy.may_ask_for(other, START));
+        assert!(policy.may_ask_for(source, START + 2));
+    }
+}
