@@ -12,6 +12,7 @@ pub(crate) mod sent;
 pub(crate) mod worker;
 
 pub(crate) use connection::Connection;
+pub(crate) use connection::Handshake;
 pub(crate) use gate::Gate;
 pub(crate) use gate::Live;
 pub(crate) use incident::Incident;

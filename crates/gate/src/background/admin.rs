@@ -66,6 +66,9 @@ fn answer(gate: &Gate, request: &Request<Incoming>) -> Response<String> {
             gate.metrics
                 .counters_forgotten
                 .set(i64::try_from(gate.counters.forgotten()).unwrap_or(i64::MAX));
+            let fleets = gate.live.load().policy.fleets();
+            let fleets = i64::try_from(fleets).unwrap_or(i64::MAX);
+            gate.metrics.groups_over_limit.set(fleets);
             let mut response = Response::new(gate.metrics.text());
             response.headers_mut().insert(
                 header::CONTENT_TYPE,

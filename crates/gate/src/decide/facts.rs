@@ -1,17 +1,20 @@
 //! The facts of one request that decisions rest on, however the request came: the one place where they are put together.
 
+use std::cell::OnceCell;
 use std::hash::Hash;
 use std::hash::Hasher;
 use std::net::IpAddr;
 use std::time::Instant;
 
 use cattlegrid_core::format::session;
+use cattlegrid_core::profile::Contradictions;
 use cattlegrid_core::profile::is_page;
 use cattlegrid_core::request::Field;
 use cattlegrid_http1::Headers;
 use cattlegrid_http1::Method;
 use cattlegrid_http1::Name;
 use cattlegrid_http1::Request;
+use cattlegrid_http1::Version;
 
 use crate::challenge::Visitor;
 use crate::settings::defence::Defence;
@@ -41,8 +44,12 @@ pub(crate) struct Facts<'a> {
     pub(crate) is_secure: bool,
     /// It counts: a query that is repeated to fetch its page does not.
     pub(crate) is_counted: bool,
+    /// How the client began its connection; 0 where another server did.
+    pub(crate) handshake: u64,
     /// How the header fields came.
     way: Way,
+    /// Those that tell browsers from programs, once they are asked for.
+    sent: OnceCell<Sent<'a>>,
 }
 
 /// A request as a web server describes it in its query.
@@ -76,10 +83,15 @@ impl<'a> Facts<'a> {
             headers,
             is_secure: connection.is_tls || is_trusted && says_https(headers),
             is_counted: true,
+            handshake: match is_trusted {
+                true => 0,
+                false => connection.handshake.digest(),
+            },
             way: match is_trusted {
                 true => Way::Relayed,
                 false => Way::Direct(request.version),
             },
+            sent: OnceCell::new(),
         }
     }
 
@@ -94,13 +106,34 @@ impl<'a> Facts<'a> {
             headers,
             is_secure: told.is_secure,
             is_counted: told.is_counted,
+            handshake: 0,
             way: Way::Told,
+            sent: OnceCell::new(),
         }
     }
 
     /// True where the gate sees the response as well: where a web server asks, it does not.
     pub(crate) fn shows_response(&self) -> bool {
         !matches!(self.way, Way::Told)
+    }
+
+    /// The version of HTTP that the client itself spoke, where that is known.
+    pub(crate) fn protocol(&self) -> Option<Version> {
+        match self.way {
+            Way::Direct(version) => Some(version),
+            Way::Relayed | Way::Told => None,
+        }
+    }
+
+    /// Header fields that tell browsers from programs.
+    pub(crate) fn sent(&self) -> &Sent<'a> {
+        self.sent.get_or_init(|| {
+            let passage = Passage {
+                way: self.way,
+                is_secure: self.is_secure,
+            };
+            Sent::of(self.headers, passage)
+        })
     }
 
     /// The user agent: the first one sent.
@@ -120,10 +153,6 @@ impl<'a> Facts<'a> {
 
     /// What the log quotes.
     pub(crate) fn texts(&self) -> Texts<'a> {
-        let passage = Passage {
-            way: self.way,
-            is_secure: self.is_secure,
-        };
         Texts {
             host: self.host,
             target: self.target,
@@ -131,7 +160,7 @@ impl<'a> Facts<'a> {
             agent: self.agent(),
             // Only page requests are judged by these: the lines of all others stay short.
             sent: match is_page(self.method.as_str().as_bytes(), self.target.as_bytes()) {
-                true => Sent::of(self.headers, passage),
+                true => *self.sent(),
                 false => Sent::default(),
             },
         }
@@ -173,6 +202,14 @@ impl<'a> Facts<'a> {
             entry: None,
             clearance: None,
             incident: None,
+            agent: 0,
+            handshake: match is_page(self.method.as_str().as_bytes(), self.target.as_bytes()) {
+                true => self.handshake,
+                false => 0,
+            },
+            seat: None,
+            fleet: None,
+            contradictions: Contradictions::NONE,
             is_cut: false,
         }
     }

@@ -6,6 +6,7 @@ use cattlegrid_core::policy;
 use cattlegrid_core::policy::Asked;
 use cattlegrid_core::policy::Decided;
 use cattlegrid_core::policy::Decision;
+use cattlegrid_core::policy::Fingerprint;
 use cattlegrid_core::policy::Place;
 use cattlegrid_core::policy::Proof;
 use cattlegrid_core::policy::Tally;
@@ -44,6 +45,9 @@ pub(crate) struct Judged {
     pub(crate) used: Option<policy::Clearance>,
     /// What the request counted as.
     content: Content,
+    /// Hash of the user agent.
+    agent: u32,
+    fingerprint: Option<Fingerprint>,
     /// The number of a refusal.
     pub(crate) incident: Option<Incident>,
 }
@@ -56,6 +60,12 @@ impl Judged {
         entry.entry = self.decided.entry;
         entry.clearance = self.used;
         entry.content = self.content;
+        entry.agent = self.agent;
+        entry.seat = self.decided.seat;
+        entry.fleet = self.decided.fleet;
+        if let Some(fingerprint) = &self.fingerprint {
+            entry.contradictions = fingerprint.contradictions;
+        }
         entry.incident = self.incident;
     }
 }
@@ -90,6 +100,16 @@ fn used(live: &Live, clearance: Clearance, source: Source) -> policy::Clearance 
     }
 }
 
+/// Counts a request for the group of its client where the gate does not see the response: what looks like a page, or like a part of one,
+/// is taken for it.
+fn count_untold(live: &Live, asked: &Asked, decided: &Decided) {
+    match (asked.content, &decided.seat) {
+        (Content::Part, _) => live.policy.count_part(asked.source, asked.agent),
+        (_, Some(seat)) => live.policy.count_shown(seat, asked.time),
+        (_, None) => {}
+    }
+}
+
 impl Gate {
     /// Decides about a request.
     pub(crate) fn judge(&self, live: &Live, facts: &Facts<'_>) -> Judged {
@@ -115,6 +135,7 @@ impl Gate {
             content: claim.content,
             is_counted: facts.is_counted,
             agent,
+            fingerprint: self.fingerprint(live, facts, (agent, claim.content)),
             rule: match rule {
                 Some(Ruled::Owners(decision)) => Some(decision),
                 Some(Ruled::Shipped) | None => None,
@@ -141,6 +162,9 @@ impl Gate {
         if decided.is_to_be_judged_now(&live.policy.limits) {
             self.has_crossed.store(true, Ordering::Relaxed);
         }
+        if facts.is_counted && !facts.shows_response() {
+            count_untold(live, &asked, &decided);
+        }
         if facts.is_counted {
             self.metrics.decided(done, decided.reason);
             if done != decided.decision {
@@ -153,6 +177,8 @@ impl Gate {
             clearance,
             used,
             content: claim.content,
+            agent,
+            fingerprint: asked.fingerprint,
             incident: match done {
                 Decision::Block | Decision::Throttle => Some(incident(&asked, &decided)),
                 Decision::Pass | Decision::Challenge => None,
