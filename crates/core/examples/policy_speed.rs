@@ -10,10 +10,13 @@ use std::time::Instant;
 use cattlegrid_core::networks::network_of;
 use cattlegrid_core::policy::Action;
 use cattlegrid_core::policy::Asked;
+use cattlegrid_core::policy::Claim;
+use cattlegrid_core::policy::Fingerprint;
 use cattlegrid_core::policy::Limits;
 use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Ruling;
 use cattlegrid_core::policy::Standing;
+use cattlegrid_core::profile::Contradictions;
 use cattlegrid_core::request::Source;
 use cattlegrid_core::request::SourceKind;
 
@@ -75,6 +78,35 @@ fn show(what: &str, times: &[u128], clock: u128) {
     );
 }
 
+/// What counting groups adds: to a page, with one of a few fingerprints, and to a part of a page.
+fn show_groups(policy: &Policy, standing: &Standing, sources: u32, clock: u128) {
+    let asked = |at: usize| {
+        let number = (at as u32).wrapping_mul(0x9e37_79b1) % sources;
+        Asked {
+            agent: number % 50,
+            fingerprint: Some(Fingerprint {
+                claim: Claim::Chromium,
+                contradictions: Contradictions::NONE,
+                digest: u64::from(number % 10),
+            }),
+            ..Asked::page(source(number), 1_900_000_100)
+        }
+    };
+    let pages = times(|at| {
+        let decided = policy.decide(&asked(at), standing);
+        if let Some(seat) = &decided.seat {
+            policy.count_shown(seat, 1_900_000_100);
+        }
+    });
+    show("  the same with a fingerprint", &pages, clock);
+    let parts = times(|at| {
+        let asked = asked(at);
+        policy.count_part(asked.source, asked.agent);
+        policy.count_part(asked.source, asked.agent);
+    });
+    show("  two parts of a page", &parts, clock);
+}
+
 fn main() {
     let clock = times(|_| {})[TIMED / 2];
     let standing = standing();
@@ -101,6 +133,7 @@ fn main() {
             std::hint::black_box(policy.decide(&asked, &standing));
         });
         show(&format!("decision with {sources} sources"), &decided, clock);
+        show_groups(&policy, &standing, sources, clock);
         println!(
             "  {} bytes a source, {} forgotten, longest decision while it filled {longest} µs",
             policy.counters.bytes() / sources as usize,

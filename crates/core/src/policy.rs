@@ -4,6 +4,8 @@
 
 mod counters;
 mod crawlers;
+mod fingerprint;
+mod fleets;
 mod limits;
 mod questions;
 mod rates;
@@ -23,6 +25,12 @@ pub use crawlers::Preset;
 pub use crawlers::ROBOTS_TXT_ONLY;
 pub use crawlers::Treatment;
 pub use crawlers::Wishes;
+pub use fingerprint::Claim;
+pub use fingerprint::Fingerprint;
+pub use fingerprint::PageRequest;
+pub use fleets::Cause;
+pub use fleets::Fleet;
+pub use fleets::Seat;
 pub use limits::Limits;
 pub use robots_txt::ROBOTS_TXT_MAX;
 pub use robots_txt::forbid;
@@ -239,6 +247,8 @@ pub struct Asked {
     pub is_counted: bool,
     /// Hash of the user agent, 0 where none was sent.
     pub agent: u32,
+    /// How its sender sends page requests.
+    pub fingerprint: Option<Fingerprint>,
     /// What a rule of the owner says.
     pub rule: Option<Decision>,
     /// A shipped rule lets it pass, unless its source is denied.
@@ -264,6 +274,7 @@ impl Asked {
             content: Content::Page,
             is_counted: true,
             agent: 0,
+            fingerprint: None,
             rule: None,
             is_open: false,
             user: None,
@@ -290,6 +301,10 @@ pub struct Decided {
     pub is_over_cap: bool,
     /// Seconds after which who must wait may come again.
     pub retry_after: u32,
+    /// The group over its limit that its sender belongs to.
+    pub fleet: Option<Fleet>,
+    /// Where its page is counted once it has been shown: see [`Policy::count_shown`].
+    pub seat: Option<Seat>,
 }
 
 /// Seconds that who must wait waits, where nothing says for how long.
@@ -315,6 +330,8 @@ impl Decided {
             pages: 0,
             is_over_cap: false,
             retry_after: RETRY_AFTER,
+            fleet: None,
+            seat: None,
         }
     }
 }
@@ -576,6 +593,7 @@ impl Policy {
         let watched = ruling.filter(|ruling| ruling.action == Action::Watch);
         let of_group = self.count_group(asked, ruling, new);
         let limits = &self.limits;
+        let (mut fleet, mut seat) = (None, None);
         let (reason, pages) = if asked.proof == Proof::Disproved {
             (Reason::Disproved, pages)
         } else if asked.proof == Proof::Declared(Treatment::Challenge) {
@@ -588,10 +606,16 @@ impl Policy {
             (Reason::ManyPages, pages)
         } else if of_group > limits.k1 {
             (Reason::ManyPagesOfGroup, of_group)
-        } else if let Some(of_network) = self.crowded(asked.source, asked.time, new) {
-            (Reason::ManyPagesOfNetwork, of_network)
         } else {
-            (Reason::FewPages, pages)
+            // Before the network: what a fleet does not get does not count there.
+            (fleet, seat) = self.fleet(asked, pages, new);
+            match fleet {
+                Some(fleet) => (Reason::ManyPagesOfGroup, fleet.pages),
+                None => match self.crowded(asked.source, asked.time, new) {
+                    Some(of_network) => (Reason::ManyPagesOfNetwork, of_network),
+                    None => (Reason::FewPages, pages),
+                },
+            }
         };
         let decision = match reason {
             Reason::FewPages => Decision::Pass,
@@ -600,6 +624,8 @@ impl Policy {
         Decided {
             pages,
             entry: watched.map(|ruling| ruling.entry),
+            fleet,
+            seat: seat.filter(|_| reason == Reason::FewPages),
             ..Decided::by(decision, reason)
         }
     }

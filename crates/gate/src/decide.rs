@@ -6,6 +6,7 @@ mod claim;
 mod contain;
 mod facts;
 mod fields;
+mod fingerprint;
 mod judge;
 mod sign_in;
 mod signature;

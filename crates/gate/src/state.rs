@@ -14,6 +14,7 @@ pub(crate) mod slots;
 pub(crate) mod worker;
 
 pub(crate) use connection::Connection;
+pub(crate) use connection::Handshake;
 pub(crate) use gate::Gate;
 pub(crate) use gate::Live;
 pub(crate) use incident::Incident;

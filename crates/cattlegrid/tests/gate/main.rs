@@ -19,6 +19,7 @@ mod day;
 mod desync;
 mod documents;
 mod envoy;
+mod fleets;
 mod floods;
 mod forward_auth;
 mod framing;

@@ -58,6 +58,39 @@ impl Browser {
         }
     }
 
+    /// All of it in 23 bits, for [`Browser::unpack`].
+    pub(crate) fn pack(self) -> u64 {
+        u64::from(self.version)
+            | (self.engine as u64) << 16
+            | (self.system as u64) << 18
+            | u64::from(self.is_mobile) << 21
+            | u64::from(self.is_headless) << 22
+    }
+
+    /// What [`Browser::pack`] has put into bits.
+    pub(crate) fn unpack(bits: u64) -> Browser {
+        const ENGINES: [Engine; 4] = [
+            Engine::Unknown,
+            Engine::Chromium,
+            Engine::Gecko,
+            Engine::WebKit,
+        ];
+        const SYSTEMS: [System; 5] = [
+            System::Other,
+            System::Windows,
+            System::Mac,
+            System::Android,
+            System::Linux,
+        ];
+        Browser {
+            engine: ENGINES[(bits >> 16 & 3) as usize],
+            version: bits as u16,
+            system: SYSTEMS[(bits >> 18 & 7).min(4) as usize],
+            is_mobile: bits >> 21 & 1 == 1,
+            is_headless: bits >> 22 & 1 == 1,
+        }
+    }
+
     /// It sends `Sec-Fetch-Site`, `-Mode` and `-Dest` with every request over TLS, by the browsers' release notes.
     pub(crate) fn sends_fetch_metadata(&self) -> bool {
         match self.engine {
@@ -153,6 +186,7 @@ mod tests {
             (engine, version, system),
             "{agent}"
         );
+        assert_eq!(Browser::unpack(browser.pack()), browser);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering;
 
 use foldhash::fast::FixedState;
 
+use super::fleets::Fleets;
 use super::rates::Rates;
 use crate::request::Network;
 use crate::request::Source;
@@ -127,6 +128,14 @@ impl Tally {
         Tally {
             what: 192 + network.length,
             value: network.first.value,
+        }
+    }
+
+    /// Clients of a network whose header fields contradict their browser, by a keyed hash of the network.
+    pub fn group_in_network(hash: u64) -> Tally {
+        Tally {
+            what: 48,
+            value: hash,
         }
     }
 
@@ -292,6 +301,8 @@ pub struct Counters {
     pub(super) rates: Rates,
     /// When sources and networks may answer a question again. Not saved either: the number of their answers is.
     pub(super) turns: Rates,
+    /// Groups of clients with one fingerprint. Not saved: a restart gives each the pages up to its limit once more.
+    pub(super) fleets: Fleets,
 }
 
 /// Rows behind one lock. The lock fills a line of the cache, so that threads in two shards do not take it from each other.
@@ -347,6 +358,7 @@ impl Counters {
             forgotten: AtomicU64::new(0),
             rates: Rates::new(),
             turns: Rates::new(),
+            fleets: Fleets::new(),
         }
     }
 

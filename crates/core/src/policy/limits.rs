@@ -19,6 +19,9 @@ pub struct Limits {
     pub suspect_from: f64,
     /// Pages in a day up to which the unknown sources of one /24 or /48 network pass; other lengths have a multiple of it.
     pub network_pages: u32,
+    /// Pages in a day up to which a group of unknown sources with one fingerprint passes, where something tells it from people; groups are not
+    /// counted where this is 0.
+    pub group_pages: u32,
     /// Documents that count as one page.
     pub documents_per_page: u32,
     /// Parts of pages in a day that may be answered with an error page before such answers count as pages.
@@ -56,6 +59,7 @@ impl Default for Limits {
             k2: 1000,
             suspect_from: 0.98,
             network_pages: 1000,
+            group_pages: 200,
             documents_per_page: 25,
             broken_parts: 40,
             user_pages: 5000,
@@ -193,6 +197,10 @@ impl Limits {
              # Page requests in 24 hours that the unknown sources of one /24 (IPv4) or /48 (IPv6) network may send together. An IPv6 /56\n\
              # has a quarter of it, a /40 four times and a /32 sixteen times as much.\n\
              network_pages = {}\n\
+             # Page requests in 24 hours, from all networks together, of the unknown sources with one fingerprint (user agent, form of header\n\
+             # fields, TLS and HTTP/2 handshake) that do not behave as browsers do. Beyond it they are\n\
+             # challenged from their first pages on. 0 turns this off.\n\
+             group_pages = {}\n\
              # Documents (JSON, text, feeds, PDF and other files) that count as one page.\n\
              documents_per_page = {}\n\
              # HTML counts as a page whatever its name and status. Style sheets, scripts and images of a source that are answered with\n\
@@ -225,6 +233,7 @@ impl Limits {
             limits.k2,
             limits.suspect_from,
             limits.network_pages,
+            limits.group_pages,
             limits.documents_per_page,
             limits.broken_parts,
             limits.user_pages,

@@ -545,6 +545,11 @@ impl<'a> Url<'a> {
     }
 }
 
+/// The host of a URL; empty where it has none.
+pub(crate) fn host_of(url: &[u8]) -> &[u8] {
+    Url::of(url).host
+}
+
 /// Bytes of the port at the end of a host, with its colon.
 fn port(site: &[u8]) -> usize {
     let digits = site

@@ -71,18 +71,42 @@ const UNSENT: u8 = 1;
 const LANGUAGES: u8 = 30;
 
 /// A request with its header fields, and what else they are compared with.
-pub(super) struct Sent<'a> {
-    pub(super) headers: Headers<'a>,
-    pub(super) browser: Browser,
+pub(crate) struct Sent<'a> {
+    pub(crate) headers: Headers<'a>,
+    pub(crate) browser: Browser,
     /// The host of the referrer, where there is one.
-    pub(super) referrer: Option<&'a [u8]>,
+    pub(crate) referrer: Option<&'a [u8]>,
     /// The host asked for.
-    pub(super) host: Option<&'a [u8]>,
+    pub(crate) host: Option<&'a [u8]>,
+}
+
+/// Which header fields of one page request contradict the browser that it claims to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Contradictions(u8);
+
+impl Contradictions {
+    /// None at all.
+    pub const NONE: Contradictions = Contradictions(0);
+    const NAMES: [&str; 4] = ["fetch", "hints", "order", "language"];
+
+    /// True where none does.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Their names, separated by commas: `fetch` for `Sec-Fetch-*`, `hints` for `Sec-CH-UA*`, `order` for the order of fields, `language`
+    /// for a missing `Accept-Language`.
+    pub fn words(self) -> String {
+        let names = Contradictions::NAMES.iter().enumerate();
+        let named = names.filter(|(at, _)| self.0 >> at & 1 == 1);
+        let named: Vec<&str> = named.map(|(_, name)| *name).collect();
+        named.join(",")
+    }
 }
 
 impl Signs {
     /// What a page request's header fields say; nothing where the browser is not known.
-    pub(super) fn of(sent: &Sent<'_>, hash: impl Fn(&[u8]) -> u64) -> Signs {
+    pub(crate) fn of(sent: &Sent<'_>, hash: impl Fn(&[u8]) -> u64) -> Signs {
         if sent.browser.engine == Engine::Unknown {
             return Signs::default();
         }
@@ -109,8 +133,20 @@ impl Signs {
     }
 
     #[inline]
-    pub(super) fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    /// Which of the fields contradict the browser.
+    pub(crate) fn contradictions(self) -> Contradictions {
+        let found = [
+            self.fetch() > Fetch::Sent as usize,
+            self.hints() > Hints::Sent as usize,
+            self.order() == Order::Other as usize,
+            self.language() == UNSENT,
+        ];
+        let bits = found.iter().enumerate();
+        Contradictions(bits.fold(0, |bits, (at, is)| bits | u8::from(*is) << at))
     }
 
     fn fetch(self) -> usize {

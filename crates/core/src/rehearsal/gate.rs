@@ -7,6 +7,7 @@ use crate::policy::Asked;
 use crate::policy::Clearance;
 use crate::policy::Decided;
 use crate::policy::Decision;
+use crate::policy::Fingerprint;
 use crate::policy::Limits;
 use crate::policy::Place;
 use crate::policy::Policy;
@@ -86,6 +87,7 @@ impl Gate {
                 false => Content::Part,
             },
             agent: record.agent,
+            fingerprint: Fingerprint::of_record(record),
             rule: record.has(flag::ROBOTS).then_some(Decision::Pass),
             proof,
             clearance: self.clearance(source, record),
@@ -93,6 +95,12 @@ impl Gate {
             ..Asked::page(source, record.time)
         };
         let decided = self.policy.decide(&asked, &self.standing);
+        if let Some(seat) = &decided.seat {
+            self.policy.count_shown(seat, record.time);
+        }
+        if record.has(flag::ASSET) {
+            self.policy.count_part(source, record.agent);
+        }
         let solves = habit == Habit::Solves && decided.decision == Decision::Challenge;
         if solves && record.has(flag::PAGE) {
             self.clear(&asked);

@@ -69,6 +69,9 @@ fn answer(gate: &Gate, request: &Request<Incoming>) -> Response<String> {
             gate.metrics
                 .trap_slots
                 .set(i64::try_from(gate.slots.taken()).unwrap_or(i64::MAX));
+            let fleets = gate.live.load().policy.fleets();
+            let fleets = i64::try_from(fleets).unwrap_or(i64::MAX);
+            gate.metrics.groups_over_limit.set(fleets);
             let mut response = Response::new(gate.metrics.text());
             response.headers_mut().insert(
                 header::CONTENT_TYPE,

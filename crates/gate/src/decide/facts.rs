@@ -1,5 +1,6 @@
 //! The facts of one request that decisions rest on, however the request came: the one place where they are put together.
 
+use std::cell::OnceCell;
 use std::hash::Hash;
 use std::hash::Hasher;
 use std::net::IpAddr;
@@ -7,12 +8,14 @@ use std::time::Duration;
 use std::time::Instant;
 
 use cattlegrid_core::format::session;
+use cattlegrid_core::profile::Contradictions;
 use cattlegrid_core::profile::is_page;
 use cattlegrid_core::request::Field;
 use cattlegrid_http1::Headers;
 use cattlegrid_http1::Method;
 use cattlegrid_http1::Name;
 use cattlegrid_http1::Request;
+use cattlegrid_http1::Version;
 
 use crate::challenge::Visitor;
 use crate::settings::defence::Defence;
@@ -46,8 +49,12 @@ pub(crate) struct Facts<'a> {
     pub(crate) user: Option<u64>,
     /// How long it has waited since it was read.
     pub(crate) waited: Duration,
+    /// How the client began its connection; 0 where another server did.
+    pub(crate) handshake: u64,
     /// How the header fields came.
     way: Way,
+    /// Those that tell browsers from programs, once they are asked for.
+    sent: OnceCell<Sent<'a>>,
 }
 
 /// A request as a web server describes it in its query.
@@ -83,10 +90,15 @@ impl<'a> Facts<'a> {
             is_counted: true,
             user: None,
             waited: Duration::ZERO,
+            handshake: match is_trusted {
+                true => 0,
+                false => connection.handshake.digest(),
+            },
             way: match is_trusted {
                 true => Way::Relayed,
                 false => Way::Direct(request.version),
             },
+            sent: OnceCell::new(),
         }
     }
 
@@ -103,13 +115,34 @@ impl<'a> Facts<'a> {
             is_counted: told.is_counted,
             user: None,
             waited: Duration::ZERO,
+            handshake: 0,
             way: Way::Told,
+            sent: OnceCell::new(),
         }
     }
 
     /// True where the gate sees the response as well: where a web server asks, it does not.
     pub(crate) fn shows_response(&self) -> bool {
         !matches!(self.way, Way::Told)
+    }
+
+    /// The version of HTTP that the client itself spoke, where that is known.
+    pub(crate) fn protocol(&self) -> Option<Version> {
+        match self.way {
+            Way::Direct(version) => Some(version),
+            Way::Relayed | Way::Told => None,
+        }
+    }
+
+    /// Header fields that tell browsers from programs.
+    pub(crate) fn sent(&self) -> &Sent<'a> {
+        self.sent.get_or_init(|| {
+            let passage = Passage {
+                way: self.way,
+                is_secure: self.is_secure,
+            };
+            Sent::of(self.headers, passage)
+        })
     }
 
     /// The user agent: the first one sent.
@@ -129,10 +162,6 @@ impl<'a> Facts<'a> {
 
     /// What the log quotes.
     pub(crate) fn texts(&self) -> Texts<'a> {
-        let passage = Passage {
-            way: self.way,
-            is_secure: self.is_secure,
-        };
         Texts {
             host: self.host,
             target: self.target,
@@ -140,7 +169,7 @@ impl<'a> Facts<'a> {
             agent: self.agent(),
             // Only page requests are judged by these: the lines of all others stay short.
             sent: match is_page(self.method.as_str().as_bytes(), self.target.as_bytes()) {
-                true => Sent::of(self.headers, passage),
+                true => *self.sent(),
                 false => Sent::default(),
             },
         }
@@ -183,6 +212,14 @@ impl<'a> Facts<'a> {
             clearance: None,
             user: self.user,
             incident: None,
+            agent: 0,
+            handshake: match is_page(self.method.as_str().as_bytes(), self.target.as_bytes()) {
+                true => self.handshake,
+                false => 0,
+            },
+            seat: None,
+            fleet: None,
+            contradictions: Contradictions::NONE,
             is_cut: false,
         }
     }

@@ -6,6 +6,7 @@ use cattlegrid_core::policy;
 use cattlegrid_core::policy::Asked;
 use cattlegrid_core::policy::Decided;
 use cattlegrid_core::policy::Decision;
+use cattlegrid_core::policy::Fingerprint;
 use cattlegrid_core::policy::Place;
 use cattlegrid_core::policy::Proof;
 use cattlegrid_core::policy::Tally;
@@ -46,6 +47,9 @@ pub(crate) struct Judged {
     pub(crate) used: Option<policy::Clearance>,
     /// What the request counted as.
     content: Content,
+    /// Hash of the user agent.
+    agent: u32,
+    fingerprint: Option<Fingerprint>,
     /// The number of a refusal.
     pub(crate) incident: Option<Incident>,
     /// It may wait for its turn instead of being refused.
@@ -60,6 +64,12 @@ impl Judged {
         entry.entry = self.decided.entry;
         entry.clearance = self.used;
         entry.content = self.content;
+        entry.agent = self.agent;
+        entry.seat = self.decided.seat;
+        entry.fleet = self.decided.fleet;
+        if let Some(fingerprint) = &self.fingerprint {
+            entry.contradictions = fingerprint.contradictions;
+        }
         entry.incident = self.incident;
     }
 }
@@ -102,6 +112,16 @@ fn agent(live: &Live, visitor: &Visitor<'_>) -> u32 {
     }
 }
 
+/// Counts a request for the group of its client where the gate does not see the response: what looks like a page, or like a part of one,
+/// is taken for it.
+fn count_untold(live: &Live, asked: &Asked, decided: &Decided) {
+    match (asked.content, &decided.seat) {
+        (Content::Part, _) => live.policy.count_part(asked.source, asked.agent),
+        (_, Some(seat)) => live.policy.count_shown(seat, asked.time),
+        (_, None) => {}
+    }
+}
+
 impl Gate {
     /// Decides about a request. [`Gate::count`] follows, unless it waits and is decided about again.
     pub(crate) fn judge(&self, live: &Live, facts: &Facts<'_>) -> Judged {
@@ -124,6 +144,7 @@ impl Gate {
             content: claim.content,
             is_counted: facts.is_counted,
             agent,
+            fingerprint: self.fingerprint(live, facts, (agent, claim.content)),
             rule: match rule {
                 Some(Ruled::Owners(decision)) => Some(decision),
                 Some(Ruled::Shipped) | None => None,
@@ -150,6 +171,9 @@ impl Gate {
         if decided.is_to_be_judged_now(&live.policy.limits) {
             self.has_crossed.store(true, Ordering::Relaxed);
         }
+        if facts.is_counted && !facts.shows_response() {
+            count_untold(live, &asked, &decided);
+        }
         Judged {
             held: self.held(live, facts, &decided),
             decided,
@@ -157,6 +181,8 @@ impl Gate {
             clearance,
             used,
             content: claim.content,
+            agent,
+            fingerprint: asked.fingerprint,
             incident: match done {
                 Decision::Block | Decision::Throttle => Some(incident(&asked, &decided)),
                 Decision::Pass | Decision::Challenge => None,

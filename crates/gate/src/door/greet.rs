@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::guard::Guard;
+use super::hello::Tapped;
 use super::listen::Listener;
 use super::proxy_protocol;
 use crate::serve::Ended;
@@ -22,6 +23,7 @@ use crate::settings::Waits;
 use crate::settings::defence::Defence;
 use crate::settings::trust::Peer;
 use crate::state::Connection;
+use crate::state::Handshake;
 use crate::state::Worker;
 
 /// The longest wait for a PROXY header: the proxy sends it at once.
@@ -98,6 +100,7 @@ where
         worker,
         peer,
         is_tls: listener.tls.is_some(),
+        handshake: Handshake::default(),
         role: listener.listen.role,
         stop: stop.clone(),
     };
@@ -106,7 +109,11 @@ where
         None => Box::pin(serve(stream, connection, stop)).await,
         Some(tls) => {
             let acceptor = TlsAcceptor::from(tls.load_full());
-            let stream = Box::new(timeout(wait, Box::pin(acceptor.accept(stream))).await??);
+            let accepting = Box::pin(acceptor.accept(Tapped::new(stream)));
+            let mut stream = Box::new(timeout(wait, accepting).await??);
+            if let Some(hash) = stream.get_mut().0.digest() {
+                connection.handshake.add(hash);
+            }
             match stream.get_ref().1.alpn_protocol() {
                 Some(b"h2") => Box::pin(serve_frames(stream, Vec::new(), connection, stop)).await,
                 _ => Box::pin(serve(stream, connection, stop)).await,
@@ -160,7 +167,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let live = connection.worker.gate.live.load_full();
-    let guard = Guard::new(stream, read, &live.setup);
+    let guard = Guard::new(stream, read, &live.setup, connection.handshake.clone());
     drop(live);
     serve_http2(guard, connection, stop).await
 }

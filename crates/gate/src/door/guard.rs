@@ -15,8 +15,10 @@ use tokio::io::ReadBuf;
 use tokio::time::Sleep;
 
 use super::frames::Frames;
+use super::preface::Preface;
 use crate::settings::Setup;
 use crate::settings::defence::Defence;
+use crate::state::Handshake;
 
 /// Bytes that are written in one piece.
 const SMALL: usize = 2048;
@@ -27,6 +29,8 @@ pub(super) struct Guard<S> {
     inner: S,
     /// None where a test has switched counting off.
     frames: Option<Frames>,
+    /// How the client begins, until its first request is there.
+    begun: Option<(Preface, Handshake)>,
     /// Bytes that were read before.
     held: Vec<u8>,
     /// The client sends what no honest one does: nothing more is read.
@@ -38,11 +42,12 @@ pub(super) struct Guard<S> {
 
 impl<S> Guard<S> {
     /// Guards a connection of which these bytes were read before.
-    pub(super) fn new(inner: S, held: Vec<u8>, setup: &Setup) -> Guard<S> {
+    pub(super) fn new(inner: S, held: Vec<u8>, setup: &Setup, handshake: Handshake) -> Guard<S> {
         let counts_frames = setup.defences.has(Defence::Resets);
         let mut guard = Guard {
             inner,
             frames: counts_frames.then(Frames::new),
+            begun: Some((Preface::default(), handshake)),
             held: Vec::new(),
             is_ended: false,
             write: setup.waits.write,
@@ -55,6 +60,12 @@ impl<S> Guard<S> {
 
     /// Counts the frames among these bytes.
     fn count(&mut self, bytes: &[u8]) {
+        if let Some((preface, handshake)) = &mut self.begun
+            && let Some(hash) = preface.feed(bytes)
+        {
+            handshake.add(hash);
+            self.begun = None;
+        }
         if let Some(frames) = &mut self.frames {
             self.is_ended |= !frames.walk(bytes, Instant::now());
         }

@@ -189,6 +189,7 @@ impl Forward {
         if defences.has(Defence::PagesByAnswer) {
             self.count_unforeseen(response);
         }
+        self.count_for_group(response);
         // A page that was given to one client is not for a cache before the gate, unless the site itself says so: the next client has not
         // been decided about. In shadow mode everybody gets it.
         let is_shadow = self.live.setup.mode == Mode::Shadow;
@@ -237,6 +238,29 @@ impl Forward {
             (Content::Part, Kind::Html, 400..) => policy.count_broken_part_of_user(user, time),
             (_, Kind::Html, _) => policy.count_page_of_user(user, time),
             (Content::Part, Kind::Document, _) => policy.count_document_of_user(user, time),
+        }
+    }
+
+    /// Counts pages and their parts for the group of the client: what the site really sent, so that programs that fetch other things are
+    /// not taken for readers without pictures.
+    fn count_for_group(&self, response: &Response<'_>) {
+        let entry = &self.in_flight.entry;
+        let (policy, gate) = (&self.live.policy, &self.in_flight.worker.gate);
+        let source = trust::source(entry.client);
+        match (entry.content, response.kind, response.status) {
+            (Content::Page, Kind::Html, 200..300) => {
+                if let Some(seat) = &entry.seat {
+                    policy.count_shown(seat, gate.clock.now());
+                }
+            }
+            (Content::Part, Kind::Part, 200..300) | (Content::Part, Kind::None, 304) => {
+                policy.count_part(source, entry.agent);
+            }
+            // What a client with a clearance or a signed-in person gets is not counted for the group.
+            (_, Kind::Html, 200..300) if entry.clearance.is_none() && entry.user.is_none() => {
+                policy.count_disguised(source, entry.agent, gate.clock.now());
+            }
+            _ => {}
         }
     }
 

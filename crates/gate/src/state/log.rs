@@ -10,8 +10,11 @@ use std::time::Instant;
 
 use cattlegrid_core::policy::Clearance;
 use cattlegrid_core::policy::Decision;
+use cattlegrid_core::policy::Fleet;
 use cattlegrid_core::policy::Reason;
+use cattlegrid_core::policy::Seat;
 use cattlegrid_core::profile::Content;
+use cattlegrid_core::profile::Contradictions;
 use cattlegrid_core::text::is_invisible;
 use cattlegrid_http1::Method;
 
@@ -48,6 +51,16 @@ pub(crate) struct Entry {
     pub(crate) user: Option<u64>,
     /// The number on the page of a refusal.
     pub(crate) incident: Option<Incident>,
+    /// Hash of the user agent; it is not written.
+    pub(crate) agent: u32,
+    /// How the client began its connection; 0 where that is not known.
+    pub(crate) handshake: u64,
+    /// Where its page is counted once it has been shown; it is not written.
+    pub(crate) seat: Option<Seat>,
+    /// The group over its limit that the client belongs to.
+    pub(crate) fleet: Option<Fleet>,
+    /// Which header fields contradict the browser of a client that belongs to such a group.
+    pub(crate) contradictions: Contradictions,
     /// The client has not got all of the answer.
     pub(crate) is_cut: bool,
 }
@@ -241,10 +254,20 @@ fn write(entry: &Entry, texts: &Texts<'_>, took: Duration, out: &mut Vec<u8>) {
     if let Some(incident) = entry.incident {
         word("incident", &incident.to_string(), out);
     }
+    if let Some(fleet) = entry.fleet {
+        word("group", &format!("{:08x}", fleet.number), out);
+        word("cause", fleet.cause.name(), out);
+        if !entry.contradictions.is_empty() {
+            word("contradicts", &entry.contradictions.words(), out);
+        }
+    }
     if entry.is_cut {
         out.extend_from_slice(b",\"cut\":true");
     }
     headers(&texts.sent, out);
+    if entry.handshake != 0 {
+        hexadecimal("handshake", entry.handshake, out);
+    }
     out.extend_from_slice(b"}\n");
 }
 

@@ -1,0 +1,83 @@
+//! The fingerprint of a page request: how its client sends header fields and begins connections. The policy groups clients by it.
+
+use std::cell::RefCell;
+
+use cattlegrid_core::policy::Fingerprint;
+use cattlegrid_core::policy::PageRequest;
+use cattlegrid_core::profile::Content;
+use cattlegrid_core::request::Header;
+use cattlegrid_core::request::Headers;
+use cattlegrid_http1::Name;
+
+use super::Facts;
+use crate::state::Gate;
+use crate::state::Live;
+
+thread_local! {
+    /// Room for the header fields of one request, so that none is allocated for each.
+    static FIELDS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// How a client writes `Accept-Language`; which languages these are is its user's own.
+#[derive(Hash)]
+enum Languages {
+    Absent,
+    /// `de`, or several without weights.
+    Plain,
+    Weighted,
+}
+
+impl Languages {
+    fn of(value: Option<&[u8]>) -> Languages {
+        match value {
+            None => Languages::Absent,
+            Some(value) if value.contains(&b';') => Languages::Weighted,
+            Some(_) => Languages::Plain,
+        }
+    }
+}
+
+impl Gate {
+    /// The fingerprint of a request for a page; nothing for other requests, or where groups are not counted.
+    pub(super) fn fingerprint(
+        &self,
+        live: &Live,
+        facts: &Facts<'_>,
+        (agent, content): (u32, Content),
+    ) -> Option<Fingerprint> {
+        if content != Content::Page || live.policy.limits.group_pages == 0 {
+            return None;
+        }
+        let sent = facts.sent();
+        let value = |name: Name| facts.headers.get(name);
+        // Only fields that every page load of a client has: a cookie or a referrer makes nobody another client.
+        let digest = self.counters.hash((
+            facts.protocol(),
+            facts.handshake,
+            sent.values
+                .map(|value| value.is_some_and(|value| !value.is_empty())),
+            sent.order.letters(),
+            value(Name::Accept),
+            value(Name::AcceptEncoding),
+            Languages::of(value(Name::AcceptLanguage)),
+        ));
+        FIELDS.with_borrow_mut(|fields| {
+            fields.clear();
+            for (header, value) in Header::ALL.into_iter().zip(sent.values) {
+                if let Some(value) = value {
+                    Headers::write(header, value, fields);
+                }
+            }
+            if !sent.order.letters().is_empty() {
+                Headers::write(Header::Order, sent.order.letters(), fields);
+            }
+            live.policy.fingerprint(&PageRequest {
+                agent: (facts.agent(), agent),
+                headers: Headers::of(fields),
+                referrer: value(Name::Referer).unwrap_or_default(),
+                host: facts.host.as_bytes(),
+                digest,
+            })
+        })
+    }
+}
