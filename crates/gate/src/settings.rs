@@ -496,13 +496,7 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
         }
     };
     let sites = places::sites(&options, &listen, start, errors);
-    let mut rules = Rules::new(options.default_rules);
-    for rule in options.rule {
-        let at = rule.span().start;
-        if let Err(error) = rules.add(rule.into_inner()) {
-            errors.at(at, format!("[[gate.rule]]: {error}"));
-        }
-    }
+    let rules = checked_rules(options.rule, Rules::new(options.default_rules), errors);
     let defences = match Defences::without(options.without.get_ref()) {
         Ok(defences) => defences,
         Err(error) => {
@@ -546,6 +540,21 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
         defences,
         clock: checked_clock(options.clock, errors),
     }
+}
+
+/// The owner's rules, in their order.
+fn checked_rules(
+    given: Vec<Spanned<RuleOptions>>,
+    mut rules: Rules,
+    errors: &mut Errors<'_>,
+) -> Rules {
+    for rule in given {
+        let at = rule.span().start;
+        if let Err(error) = rules.add(rule.into_inner()) {
+            errors.at(at, format!("[[gate.rule]]: {error}"));
+        }
+    }
+    rules
 }
 
 /// A clock of its own is for tests alone.

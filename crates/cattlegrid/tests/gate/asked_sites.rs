@@ -1,5 +1,6 @@
 //! Signed-in people whom the site knows: it is asked about their sessions, while it is slow, fails, or is flooded with made-up ones.
 
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
@@ -16,6 +17,7 @@ use crate::harness::Wanted;
 use crate::harness::each;
 use crate::harness::get_from;
 use crate::harness::page;
+use crate::harness::request;
 use crate::harness::say;
 use crate::harness::wait_for;
 use crate::sign_in::NO_PACE;
@@ -24,16 +26,17 @@ use crate::sign_in::get;
 use crate::sign_in::is_challenge;
 use crate::sign_in::keeps_secrets;
 use crate::sign_in::lines;
+use crate::skip;
 
 /// A site that knows the sessions of alice and bob, and counts how often and by how many at once it is asked.
-struct Asked {
-    origin: Origin,
+pub(crate) struct Asked {
+    pub(crate) origin: Origin,
     most: Arc<AtomicUsize>,
 }
 
 impl Asked {
     /// Each question takes so long.
-    fn start(takes: Duration) -> Asked {
+    pub(crate) fn start(takes: Duration) -> Asked {
         let (now, most) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
         let seen = Arc::clone(&most);
         let origin = Origin::answering(Box::new(move |got| {
@@ -63,17 +66,18 @@ impl Asked {
     }
 
     /// How often the site was asked who somebody is.
-    fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         let all = self.origin.got();
         all.iter().filter(|got| got.target() == "/whoami").count()
     }
 }
 
+/// Settings of a gate that asks.
+pub(crate) const ASK: &str =
+    "[gate.sign_in.ask]\npath = \"/whoami\"\ncookies = [\"sid\"]\nuser_header = \"X-User\"\n";
+
 fn ask_gate(asked: &Asked, gate: &str, more: &str) -> Gate {
-    let parts = format!(
-        "{NO_PACE}[gate.sign_in.ask]\npath = \"/whoami\"\ncookies = [\"sid\"]\nuser_header = \"X-User\"\n{more}\n"
-    );
-    Gate::set(&asked.origin, gate, &parts)
+    Gate::set(&asked.origin, gate, &format!("{NO_PACE}{ASK}{more}\n"))
 }
 
 #[test]
@@ -242,9 +246,7 @@ fn queries_of_a_web_server_wait_for_the_site() {
     let wanted = Wanted {
         gate: "trusted_proxies = [\"127.0.0.1\"]".to_owned(),
         listen: "role = \"forward_auth\"".to_owned(),
-        parts: format!(
-            "{NO_PACE}[gate.sign_in.ask]\npath = \"/whoami\"\ncookies = [\"sid\"]\nuser_header = \"X-User\"\n"
-        ),
+        parts: format!("{NO_PACE}{ASK}"),
         ..Wanted::default()
     };
     let gate = Gate::with(&asked.origin, wanted);
@@ -270,4 +272,49 @@ fn queries_of_a_web_server_wait_for_the_site() {
     let all = asked.origin.got();
     assert_eq!(all[0].values("x-forwarded-for"), ["192.0.2.7"]);
     assert_eq!(all[0].values("host"), ["www.example.org"]);
+}
+
+/// The same over HTTP/2, and with a request body that waits along.
+#[test]
+fn streams_of_http2_wait_for_the_site() {
+    if !skip::has("curl", 1) {
+        return;
+    }
+    let asked = Asked::start(Duration::from_millis(100));
+    let gate = ask_gate(&asked, "", "");
+    exhaust(gate.address, "127.0.0.1");
+    let curl = |cookie: &str, more: &[&str]| {
+        let output = Command::new("curl")
+            .args(["-s", "--http2-prior-knowledge", "-o", "/dev/null"])
+            .args([
+                "-w",
+                "%{http_code}",
+                "-H",
+                "Accept: text/html",
+                "-b",
+                cookie,
+            ])
+            .args(more)
+            .arg(format!("http://{}/over-http2", gate.address))
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let body = "x".repeat(100_000);
+    assert_eq!(curl("sid=made-up", &["-d", "a=b"]), "403");
+    assert_eq!(curl("sid=alice", &["-d", &body]), "200");
+    assert_eq!(curl("sid=bob", &[]), "200");
+    let all = asked.origin.got();
+    let posted = all.iter().find(|got| got.line().starts_with("POST "));
+    assert_eq!(posted.unwrap().body.len(), body.len());
+    assert_eq!(asked.count(), 3);
+    // Over HTTP/1.1, too.
+    let head = [("Cookie", "sid=alice7"), ("Content-Length", "100000")];
+    let mut client = Client::connect("127.0.0.1", gate.address).unwrap();
+    client.send(&request("POST", "/over-http1", &head)).unwrap();
+    client.send(body.as_bytes()).unwrap();
+    assert_eq!(client.answer(false).unwrap().status, 200);
+    let all = asked.origin.got();
+    let posted = all.iter().find(|got| got.target() == "/over-http1");
+    assert_eq!(posted.unwrap().body.len(), body.len());
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use http_body::Body as _;
 use hyper::Request;
@@ -12,6 +13,8 @@ use hyper_util::rt::TokioExecutor;
 use hyper_util::rt::TokioIo;
 use prost::Message;
 
+use crate::asked_sites::ASK;
+use crate::asked_sites::Asked;
 use crate::front::asked;
 use crate::harness::Gate;
 use crate::harness::Origin;
@@ -514,4 +517,25 @@ fn strangers_may_not_call() {
     let gate = Gate::with(&origin, wanted);
     let answer = crate::harness::get(gate.address, "/auth/envoy/robots.txt", &[]);
     assert_eq!(answer.status, 403, "{}", answer.text());
+}
+
+/// The site is asked about the session in a message, after the message has come.
+#[test]
+fn signed_in_people_pass() {
+    let site = Asked::start(Duration::from_millis(50));
+    let mut wanted = asked("envoy");
+    wanted.parts += ASK;
+    let gate = Gate::with(&site.origin, wanted);
+    let ask = |page: usize, cookie: &str| {
+        let question = question("198.51.100.8", &format!("/page{page}"), cookie);
+        check(gate.address, &question)
+    };
+    for page in 0..20 {
+        passed(ask(page, "a=1"));
+    }
+    assert_eq!(denied(ask(20, "sid=made-up")).1.status.unwrap().code, 403);
+    for page in 30..60 {
+        passed(ask(page, "a=1; sid=alice"));
+    }
+    assert_eq!(site.count(), 2);
 }

@@ -112,7 +112,7 @@ bytes_per_second = 262144
 too_fast = "throttle"
 slow_seconds = 10.0
 slowed_max = 256
-# A JSON Web Token in a cookie, or with bearer = true in Authorization. Tokens need exp; only this algorithm is accepted: HS256, RS256, ES256
+# A JSON Web Token in a cookie, or in Authorization with 'bearer'. Tokens need exp; only this algorithm is accepted: HS256, RS256, ES256
 # or EdDSA. Keys: a secret on a line (HS256; no other user may read the file), public keys in PEM, or a JSON Web Key Set.
 #[gate.sign_in.jwt]
 #cookie = "session"
