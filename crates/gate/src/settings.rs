@@ -497,13 +497,7 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
     };
     let sites = places::sites(&options, &listen, start, errors);
     let rules = checked_rules(options.rule, Rules::new(options.default_rules), errors);
-    let defences = match Defences::without(options.without.get_ref()) {
-        Ok(defences) => defences,
-        Err(error) => {
-            errors.at(options.without.span().start, error);
-            Defences::default()
-        }
-    };
+    let defences = checked_defences(&options.without, errors);
     Setup {
         mode: options.mode,
         log: options
@@ -555,6 +549,14 @@ fn checked_rules(
         }
     }
     rules
+}
+
+/// Which defences are on: all, but in tests.
+fn checked_defences(without: &Spanned<Vec<String>>, errors: &mut Errors<'_>) -> Defences {
+    Defences::without(without.get_ref()).unwrap_or_else(|error| {
+        errors.at(without.span().start, error);
+        Defences::default()
+    })
 }
 
 /// A clock of its own is for tests alone.
