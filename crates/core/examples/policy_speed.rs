@@ -13,6 +13,7 @@ use cattlegrid_core::policy::Asked;
 use cattlegrid_core::policy::Claim;
 use cattlegrid_core::policy::Fingerprint;
 use cattlegrid_core::policy::Limits;
+use cattlegrid_core::policy::Loader;
 use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Ruling;
 use cattlegrid_core::policy::Standing;
@@ -87,6 +88,7 @@ fn show_groups(policy: &Policy, standing: &Standing, sources: u32, clock: u128) 
             fingerprint: Some(Fingerprint {
                 claim: Claim::Chromium,
                 contradictions: Contradictions::NONE,
+                loader: Loader::Window,
                 digest: u64::from(number % 10),
             }),
             ..Asked::page(source(number), 1_900_000_100)

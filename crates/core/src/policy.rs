@@ -27,6 +27,7 @@ pub use crawlers::Treatment;
 pub use crawlers::Wishes;
 pub use fingerprint::Claim;
 pub use fingerprint::Fingerprint;
+pub use fingerprint::Loader;
 pub use fingerprint::PageRequest;
 pub use fleets::Cause;
 pub use fleets::Fleet;

@@ -41,6 +41,15 @@ impl Claim {
     pub(super) const COUNT: usize = 6;
 }
 
+/// What loads a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loader {
+    /// A window or a frame, with all parts; so does who does not say.
+    Window,
+    /// A script, which takes what it wants out of the page and loads no parts.
+    Script,
+}
+
 /// How a client sends its page requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint {
@@ -48,6 +57,8 @@ pub struct Fingerprint {
     pub claim: Claim,
     /// What contradicts the claim.
     pub contradictions: Contradictions,
+    /// What loads the page.
+    pub loader: Loader,
     /// A hash of what does not change from page to page: forms of header fields, the TLS and HTTP/2 handshakes.
     pub digest: u64,
 }
@@ -63,6 +74,8 @@ pub struct PageRequest<'a> {
     pub referrer: &'a [u8],
     /// The host asked for.
     pub host: &'a [u8],
+    /// What loads the page.
+    pub loader: Loader,
     /// A hash of what else is known of the client.
     pub digest: u64,
 }
@@ -71,16 +84,22 @@ impl Fingerprint {
     /// The fingerprint of a logged page request; nothing where the log has none of the header fields.
     pub(crate) fn of_record(record: &Record) -> Option<Fingerprint> {
         let signs = record.answer.signs();
-        (!signs.is_empty()).then(|| Fingerprint::new(Claim::Browser, signs.contradictions(), 0))
+        (!signs.is_empty())
+            .then(|| Fingerprint::new(Claim::Browser, signs.contradictions(), (Loader::Window, 0)))
     }
 
-    fn new(claim: Claim, contradictions: Contradictions, digest: u64) -> Fingerprint {
+    fn new(
+        claim: Claim,
+        contradictions: Contradictions,
+        (loader, digest): (Loader, u64),
+    ) -> Fingerprint {
         Fingerprint {
             claim: match contradictions.is_empty() {
                 true => claim,
                 false => Claim::Forged,
             },
             contradictions,
+            loader,
             digest,
         }
     }
@@ -111,7 +130,11 @@ impl Browsers {
         };
         // Which language it is does not matter here.
         let signs = Signs::of(&sent, |_| 0);
-        Fingerprint::new(claim, signs.contradictions(), request.digest)
+        Fingerprint::new(
+            claim,
+            signs.contradictions(),
+            (request.loader, request.digest),
+        )
     }
 
     /// The browser of an agent, remembered by the agent's hash, which nobody outside can foresee.
@@ -145,6 +168,7 @@ mod tests {
             headers: Headers::of(&text),
             referrer: b"",
             host: b"www.example.org",
+            loader: Loader::Window,
             digest: 1,
         };
         let browsers = Browsers::new();

@@ -24,6 +24,7 @@ use super::counters::Tally;
 use super::fingerprint::Browsers;
 use super::fingerprint::Claim;
 use super::fingerprint::Fingerprint;
+use super::fingerprint::Loader;
 use super::fingerprint::PageRequest;
 use crate::profile::Content;
 use crate::request::Network;
@@ -92,7 +93,8 @@ pub struct Fleet {
 /// Where a page is counted once it has been shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seat {
-    visitor: u64,
+    /// The visitor, where the page is one that can have parts.
+    visitor: Option<u64>,
     seats: Seats,
     network: u8,
 }
@@ -280,9 +282,17 @@ impl Policy {
         let did = fleets.visitors.look(visitor, asked.time);
         let of_fingerprint = counters.hash((fingerprint.claim, fingerprint.digest));
         let hashes = [of_fingerprint, counters.hash((of_fingerprint, asked.agent))];
+        // What a script loads has no parts: it belongs to the page that it runs in.
+        let is_script = fingerprint.loader == Loader::Script;
+        let page = fleets.visitors.seats(visitor);
+        let page = page.filter(|_| is_script && did.pages > 0);
         let mut groups = fleets.lock();
-        let seats = groups.seats(fingerprint.claim, hashes, asked.time);
+        let own = groups.seats(fingerprint.claim, hashes, asked.time);
+        let seats = page.unwrap_or(own);
         let fleet = groups.fleet(seats, fingerprint, (did, pages), &self.limits, asked.time);
+        // Its page may have been loaded long ago. Who never loads one gets little all the same.
+        let is_borne = is_script && page.is_none() && pages <= self.limits.k1.div_ceil(4);
+        let fleet = fleet.filter(|fleet| !is_borne || fleet.cause == Cause::Contradiction);
         let is_judged = fingerprint.claim == Claim::Forged && groups.has_sound_browsers();
         drop(groups);
         let of_network =
@@ -296,17 +306,19 @@ impl Policy {
             })
         });
         let seat = Seat {
-            visitor,
+            visitor: (!is_script).then_some(visitor),
             seats,
             network: counters.hash(network.first.value) as u8,
         };
-        (fleet, Some(seat).filter(|_| new > 0))
+        (fleet, Some(seat).filter(|_| new > 0 && page.is_none()))
     }
 
     /// Counts a page of a group: it passed, and it was a page.
     pub fn count_shown(&self, seat: &Seat, time: u32) {
         let fleets = &self.counters.fleets;
-        fleets.visitors.note_page(seat.visitor, seat.seats, time);
+        if let Some(visitor) = seat.visitor {
+            fleets.visitors.note_page(visitor, seat.seats, time);
+        }
         fleets.lock().add_page(seat.seats, seat.network, time);
     }
 
@@ -332,7 +344,7 @@ impl Policy {
         if let Some(seats) = self.counters.fleets.visitors.seats(visitor) {
             let network = network(source).map_or(0, |network| network.first.value);
             let seat = Seat {
-                visitor,
+                visitor: Some(visitor),
                 seats,
                 network: self.counters.hash(network) as u8,
             };

@@ -198,8 +198,8 @@ impl Limits {
              # has a quarter of it, a /40 four times and a /32 sixteen times as much.\n\
              network_pages = {}\n\
              # Page requests in 24 hours, from all networks together, of the unknown sources with one fingerprint (user agent, form of header\n\
-             # fields, TLS and HTTP/2 handshake) that do not behave as browsers do. Beyond it they are\n\
-             # challenged from their first pages on. 0 turns this off.\n\
+             # fields, TLS and HTTP/2 handshake) that do not behave as browsers do. Above it they are challenged from their first or second\n\
+             # page on. 0 turns this off.\n\
              group_pages = {}\n\
              # Documents (JSON, text, feeds, PDF and other files) that count as one page.\n\
              documents_per_page = {}\n\

@@ -161,7 +161,7 @@ pub(crate) fn reader_of_failure(headers: &Headers<'_>) -> Reader {
     }
 }
 
-fn accepts_html(headers: &Headers<'_>) -> bool {
+pub(super) fn accepts_html(headers: &Headers<'_>) -> bool {
     headers
         .all(Name::Accept)
         .any(|value| memchr::memmem::find(value, b"text/html").is_some())

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use cattlegrid_core::policy::Fingerprint;
+use cattlegrid_core::policy::Loader;
 use cattlegrid_core::policy::PageRequest;
 use cattlegrid_core::profile::Content;
 use cattlegrid_core::request::Header;
@@ -34,6 +35,18 @@ impl Languages {
             Some(value) if value.contains(&b';') => Languages::Weighted,
             Some(_) => Languages::Plain,
         }
+    }
+}
+
+/// What loads a page, as far as the request says.
+fn loader(facts: &Facts<'_>) -> Loader {
+    let headers = facts.headers;
+    let is_fetched = headers
+        .get(Name::SecFetchDest)
+        .is_some_and(|dest| !matches!(dest, b"document" | b"iframe" | b"frame"));
+    match is_fetched || headers.has(Name::HxRequest) || headers.has(Name::XRequestedWith) {
+        true => Loader::Script,
+        false => Loader::Window,
     }
 }
 
@@ -76,6 +89,7 @@ impl Gate {
                 headers: Headers::of(fields),
                 referrer: value(Name::Referer).unwrap_or_default(),
                 host: facts.host.as_bytes(),
+                loader: loader(facts),
                 digest,
             })
         })

@@ -15,6 +15,7 @@ use cattlegrid_core::request::Source;
 
 use super::Facts;
 use super::Held;
+use super::contain::accepts_html;
 use crate::challenge::Clearance;
 use crate::challenge::Suspicion;
 use crate::challenge::Terms;
@@ -112,13 +113,15 @@ fn agent(live: &Live, visitor: &Visitor<'_>) -> u32 {
     }
 }
 
-/// Counts a request for the group of its client where the gate does not see the response: what looks like a page, or like a part of one,
-/// is taken for it.
-fn count_untold(live: &Live, asked: &Asked, decided: &Decided) {
+/// Counts a request for the group of its client where the gate does not see the response: by its name, and as a page only where the client
+/// wants HTML. Data for programs often has names like pages.
+fn count_untold(live: &Live, facts: &Facts<'_>, asked: &Asked, decided: &Decided) {
     match (asked.content, &decided.seat) {
         (Content::Part, _) => live.policy.count_part(asked.source, asked.agent),
-        (_, Some(seat)) => live.policy.count_shown(seat, asked.time),
-        (_, None) => {}
+        (_, Some(seat)) if accepts_html(facts.headers) => {
+            live.policy.count_shown(seat, asked.time);
+        }
+        _ => {}
     }
 }
 
@@ -172,7 +175,7 @@ impl Gate {
             self.has_crossed.store(true, Ordering::Relaxed);
         }
         if facts.is_counted && !facts.shows_response() {
-            count_untold(live, &asked, &decided);
+            count_untold(live, facts, &asked, &decided);
         }
         Judged {
             held: self.held(live, facts, &decided),

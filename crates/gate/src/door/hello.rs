@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(digest(&one), digest(&two));
         let pieces = hello(&[0x1301, 0x1302], &[groups.clone(), alpn], 5);
         assert_eq!(digest(&one), digest(&pieces), "in many records");
-        let fewer = hello(&[0x1301], &[groups.clone()], 1000);
+        let fewer = hello(&[0x1301], std::slice::from_ref(&groups), 1000);
         assert_ne!(digest(&one), digest(&fewer));
         assert_ne!(digest(&fewer), digest(&hello(&[0x1301], &[], 1000)));
     }

@@ -46,6 +46,7 @@ fn fingerprint(claim: Claim, digest: u64) -> Fingerprint {
     Fingerprint {
         claim,
         contradictions: Contradictions::default(),
+        loader: Loader::Window,
         digest,
     }
 }
@@ -53,6 +54,7 @@ fn fingerprint(claim: Claim, digest: u64) -> Fingerprint {
 const CHROME: Fingerprint = Fingerprint {
     claim: Claim::Chromium,
     contradictions: Contradictions::NONE,
+    loader: Loader::Window,
     digest: 1,
 };
 
@@ -418,6 +420,33 @@ fn a_group_that_grows_many_times_while_others_do_not_has_half_of_k1() {
     });
     let fates = run(&policy, &all, START + 30 * DAY);
     assert!(fates.into_iter().all(untouched));
+}
+
+#[test]
+fn what_scripts_load_belongs_to_their_page() {
+    let policy = policy(200);
+    run(&policy, &[PEOPLE, OTHERS], START);
+    let script = Fingerprint {
+        loader: Loader::Script,
+        digest: 5,
+        ..CHROME
+    };
+    let passed = |net: u64, agent: u32, count: u64| {
+        let passes = |number: &u64| {
+            let asked = Asked {
+                agent,
+                fingerprint: Some(script),
+                ..Asked::page(source(net, number % 200), START + DAY / 2)
+            };
+            ask(&policy, &asked).decision == Decision::Pass
+        };
+        (0..count).filter(passes).count()
+    };
+    // Readers whose pages fetch others, up to k1 in all.
+    assert_eq!(passed(PEOPLE.net, PEOPLE.agent, 3000), 3000);
+    // A program that calls all its requests such.
+    let program = passed(80, PEOPLE.agent, 3000);
+    assert!(program <= 1000, "{program}");
 }
 
 #[test]
