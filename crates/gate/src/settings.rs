@@ -31,11 +31,11 @@ use self::defence::Defence;
 use self::defence::Defences;
 use self::rules::RuleOptions;
 use self::rules::Rules;
+use self::sign_in::SignInOptions;
+use self::sign_in::SignInSetup;
 pub use self::traps::TrapLinks;
 use self::traps::TrapOptions;
 pub use self::traps::TrapSetup;
-use self::sign_in::SignInOptions;
-use self::sign_in::SignInSetup;
 use self::trust::Peer;
 use self::trust::Trust;
 

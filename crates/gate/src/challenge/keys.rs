@@ -229,7 +229,8 @@ impl Key {
             let derived = master.clone().chain_update(label).finalize().into_bytes();
             Hmac::new_from_slice(&derived).map_err(|_| "the key has no length")
         };
-        let [challenge, asker, clearance, trap, user] = Purpose::ALL.map(|(_, label)| signer(label));
+        let [challenge, asker, clearance, trap, user] =
+            Purpose::ALL.map(|(_, label)| signer(label));
         let digest = Sha256::new()
             .chain_update("cattlegrid fingerprint 1")
             .chain_update(bytes.as_slice())

@@ -24,8 +24,8 @@ use crate::state::keyring::Keyring;
 use crate::state::keyring::Used;
 use crate::state::metrics::Metrics;
 use crate::state::names::Names;
-use crate::state::slots::Slots;
 use crate::state::sign_ins::SignIns;
+use crate::state::slots::Slots;
 
 /// What a reload replaces.
 #[derive(Debug)]
