@@ -47,11 +47,13 @@ pub(crate) enum Refused {
     OtherSite,
     /// It names nobody.
     Nameless,
+    /// It was not looked at: its source has sent many that were forged.
+    TooMany,
 }
 
 impl Refused {
     /// The names in metrics.
-    pub(crate) const NAMES: [&str; 8] = [
+    pub(crate) const NAMES: [&str; 9] = [
         "too_long",
         "malformed",
         "algorithm",
@@ -60,6 +62,7 @@ impl Refused {
         "early",
         "other_site",
         "nameless",
+        "too_many",
     ];
 
     /// The name in metrics.

@@ -215,6 +215,27 @@ fn a_flood_of_made_up_sessions_does_not_reach_the_site_nor_sign_anybody_out() {
     assert!(flood(&asked, &open) > 100, "the test would not notice");
 }
 
+/// One session can be written in many ways, and the site takes each of them.
+#[test]
+fn one_account_cannot_fill_the_table_of_sessions() {
+    let asked = Asked::start(Duration::ZERO);
+    let gate = ask_gate(&asked, "", "");
+    let source = "127.0.103.66";
+    exhaust(gate.address, source);
+    let numbers: Vec<usize> = (0..300).collect();
+    let statuses = each(&numbers, |number| {
+        let cookie = format!("sid=alice-{number}");
+        get(&gate, source, &format!("/spelled/{number}"), &cookie).status
+    });
+    let taken = statuses.iter().filter(|status| **status == 200).count();
+    say(&format!("300 spellings of one session: {taken} taken"));
+    // Thirty at once, then one every two seconds.
+    assert!((1..=30 + 10).contains(&taken), "{taken}");
+    assert!(asked.count() <= 30 + 30 + 20, "{}", asked.count());
+    assert_eq!(get(&gate, "127.0.103.2", "/bob", "sid=bob").status, 200);
+    assert_eq!(lines(&gate, "/bob", 1)[0]["reason"], "signed_in");
+}
+
 #[test]
 fn few_questions_are_under_way_at_once() {
     let asked = Asked::start(Duration::from_millis(400));

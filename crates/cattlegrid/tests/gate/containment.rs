@@ -26,10 +26,10 @@ use crate::harness::wait_for;
 use crate::solve::Browser;
 use crate::solve::Puzzle;
 
-const PAGES: usize = 300;
+pub(crate) const PAGES: usize = 300;
 
 /// A site of 300 pages that link to each other, whatever stands behind a page's number and whatever the method.
-fn site() -> Origin {
+pub(crate) fn site() -> Origin {
     Origin::answering(Box::new(|got| Some(page(&linked(got)))))
 }
 
@@ -51,7 +51,7 @@ fn linked(got: &Got) -> String {
 }
 
 /// Pages of the site that an address got.
-fn leaked(origin: &Origin, source: &str) -> usize {
+pub(crate) fn leaked(origin: &Origin, source: &str) -> usize {
     let got = origin.got();
     let of_source = got
         .iter()

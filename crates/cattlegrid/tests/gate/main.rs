@@ -45,6 +45,7 @@ mod questions;
 mod rates;
 mod reload;
 mod replayed;
+mod scrapers;
 mod sent;
 #[path = "../webdriver/session.rs"]
 mod session;

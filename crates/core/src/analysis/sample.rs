@@ -40,6 +40,33 @@ struct Entry {
     errors: u64,
 }
 
+impl Entry {
+    /// Moves it out; its path is gone from where it was.
+    fn take(&mut self) -> Entry {
+        Entry {
+            path: std::mem::take(&mut self.path),
+            ..*self
+        }
+    }
+
+    /// Adds another of the same rank. Two pages may have one hash: the path that comes first in the alphabet stands for both.
+    fn join(&mut self, other: Entry) {
+        self.requests += other.requests;
+        self.errors += other.errors;
+        if other.path < self.path {
+            self.path = other.path;
+        }
+    }
+}
+
+/// A path behind the name of its host.
+fn on_host(host: &[u8], path: &[u8]) -> Box<[u8]> {
+    let mut whole = host.to_ascii_lowercase();
+    whole.extend(path);
+    whole.truncate(PATH_BYTES_MAX);
+    whole.into()
+}
+
 impl Default for Sample {
     fn default() -> Sample {
         Sample {
@@ -65,14 +92,17 @@ impl Sample {
     #[cold]
     #[inline(never)]
     fn take(&mut self, rank: u64, record: &Record, host: &[u8], target: &[u8], status: u16) {
-        let mut path = host.to_ascii_lowercase();
-        path.extend(path_of(target));
-        path.truncate(PATH_BYTES_MAX);
+        let path = path_of(target);
+        let path = match host {
+            // The usual case, without a copy that would be cut to its size.
+            [] => path[..path.len().min(PATH_BYTES_MAX)].into(),
+            _ => on_host(host, path),
+        };
         self.entries.push(Entry {
             rank,
             source: record.source(),
             time: record.time,
-            path: path.into(),
+            path,
             requests: 1,
             errors: u64::from(status >= 400),
         });
@@ -84,20 +114,25 @@ impl Sample {
     /// Requests of one rank, a source's for one page in one second, are one entry however many they are; of too many entries the
     /// lowest stay.
     fn shrink(&mut self) {
-        self.entries
-            .sort_unstable_by(|a, b| a.rank.cmp(&b.rank).then_with(|| a.path.cmp(&b.path)));
-        self.entries.dedup_by(|entry, kept| {
-            let is_same = entry.rank == kept.rank;
-            if is_same {
-                kept.requests += entry.requests;
-                kept.errors += entry.errors;
+        // Ranks are sorted, and not the entries, which are four times as long.
+        let ranks = self.entries.iter().map(|entry| entry.rank);
+        let mut order: Vec<(u64, u32)> = ranks.zip(0..).collect();
+        order.sort_unstable();
+        let mut kept: Vec<Entry> = Vec::with_capacity(2 * SAMPLE);
+        for (rank, at) in order {
+            let entry = self.entries[at as usize].take();
+            if let Some(same) = kept.last_mut().filter(|last| last.rank == rank) {
+                same.join(entry);
+            } else if kept.len() < SAMPLE {
+                kept.push(entry);
+            } else {
+                break;
             }
-            is_same
-        });
-        if self.entries.len() > SAMPLE {
-            self.entries.truncate(SAMPLE);
-            self.limit = self.entries[SAMPLE - 1].rank;
         }
+        if kept.len() == SAMPLE {
+            self.limit = kept[SAMPLE - 1].rank;
+        }
+        self.entries = kept;
     }
 
     /// Adds what another thread has.

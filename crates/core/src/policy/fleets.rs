@@ -48,6 +48,8 @@ const DRESSED_TIMES: f32 = 10.0;
 const SURGE_TIMES: f32 = 10.0;
 /// How many times its usual pages a group has in a surge, beyond the growth of the rest of the site.
 const SURGE: f32 = 3.0;
+/// Pages that scripts may load for each page with parts.
+const SCRIPTS: u32 = 4;
 /// Seconds after which what is usual is known.
 const USUAL_AFTER: u32 = 7 * 86_400;
 
@@ -285,7 +287,9 @@ impl Policy {
         // What a script loads has no parts: it belongs to the page that it runs in.
         let is_script = fingerprint.loader == Loader::Script;
         let page = fleets.visitors.seats(visitor);
-        let page = page.filter(|_| is_script && did.pages > 0);
+        // A page that was loaded like others stands for a few of them, or one style sheet would pay for all pages of an address.
+        let most = SCRIPTS * did.dressed + self.limits.k1.div_ceil(4);
+        let page = page.filter(|_| is_script && did.pages > 0 && pages <= most);
         let mut groups = fleets.lock();
         let own = groups.seats(fingerprint.claim, hashes, asked.time);
         let seats = page.unwrap_or(own);
@@ -306,7 +310,7 @@ impl Policy {
             })
         });
         let seat = Seat {
-            visitor: (!is_script).then_some(visitor),
+            visitor: (!is_script || did.pages > 0).then_some(visitor),
             seats,
             network: counters.hash(network.first.value) as u8,
         };

@@ -22,6 +22,19 @@ const REFUSED: Pace = Pace {
     room_ms: 60_000,
 };
 
+/// New sessions of one person that are taken for good at once, and the time in which there is room for another. Without it, one account could
+/// push the sessions of all others out of their table, by spelling one cookie in ever new ways.
+const NEW_SESSIONS: Pace = Pace {
+    each_ms: 2000,
+    room_ms: 60_000,
+};
+
+/// Forged tokens of one source that are checked: a check of a signature takes as long as ten requests.
+const FORGED: Pace = Pace {
+    each_ms: 10,
+    room_ms: 2000,
+};
+
 impl Policy {
     /// A person who is signed in.
     pub(super) fn signed_in(&self, user: u64, asked: &Asked) -> Decided {
@@ -131,6 +144,32 @@ impl Policy {
         let _ = self.refused_sign_in(source, time, Draw::Take);
     }
 
+    /// True where the tokens of a source are worth a check.
+    pub fn may_check_for(&self, source: Source, time: u32) -> bool {
+        self.forged_sign_in(source, time, Draw::Look).is_ok()
+    }
+
+    /// Notes that nobody who may has signed a token of this source.
+    pub fn count_forged_sign_in(&self, source: Source, time: u32) {
+        // Beyond what there is room for it makes no difference.
+        let _ = self.forged_sign_in(source, time, Draw::Take);
+    }
+
+    fn forged_sign_in(&self, source: Source, time: u32, draw: Draw) -> Result<(), u32> {
+        let key = self.counters.hash(("token", Tally::source(source)));
+        self.counters.rates.draw(key, time, FORGED, draw)
+    }
+
+    /// Counts a session of a person that was not known before; false where there are too many.
+    pub fn takes_session_of(&self, user: u64, time: u32) -> bool {
+        let key = self.counters.hash(("session", Tally::user(user)));
+        let drawn = self
+            .counters
+            .rates
+            .draw(key, time, NEW_SESSIONS, Draw::Take);
+        drawn.is_ok()
+    }
+
     fn refused_sign_in(&self, source: Source, time: u32, draw: Draw) -> Result<(), u32> {
         let key = self.counters.hash(("sign-in", Tally::source(source)));
         self.counters.rates.draw(key, time, REFUSED, draw)
@@ -159,6 +198,25 @@ mod tests {
             user: Some(9),
             ..Asked::page(source, time)
         }
+    }
+
+    #[test]
+    fn new_sessions_and_forged_tokens_are_limited_each_by_its_own() {
+        let policy = policy(5000);
+        let taken = (0..1000).filter(|_| policy.takes_session_of(9, START));
+        assert_eq!(taken.count(), 30);
+        assert!(policy.takes_session_of(8, START), "another person");
+        assert!(policy.takes_session_of(9, START + 2), "later");
+        let source = page(1, START).source;
+        let checked = (0..1000).filter(|_| {
+            let may = policy.may_check_for(source, START);
+            policy.count_forged_sign_in(source, START);
+            may
+        });
+        assert_eq!(checked.count(), 200);
+        assert!(policy.may_check_for(page(2, START).source, START));
+        assert!(policy.may_check_for(source, START + 1), "a second later");
+        assert!(policy.may_ask_for(source, START));
     }
 
     #[test]

@@ -41,10 +41,13 @@ impl Languages {
 /// What loads a page, as far as the request says.
 fn loader(facts: &Facts<'_>) -> Loader {
     let headers = facts.headers;
-    let is_fetched = headers
-        .get(Name::SecFetchDest)
-        .is_some_and(|dest| !matches!(dest, b"document" | b"iframe" | b"frame"));
-    match is_fetched || headers.has(Name::HxRequest) || headers.has(Name::XRequestedWith) {
+    let is = |name: Name, value: &[u8]| headers.get(name).is_some_and(|sent| sent == value);
+    // Apps that show web pages name themselves in X-Requested-With.
+    let is_script = match headers.get(Name::SecFetchDest) {
+        Some(dest) => !matches!(dest, b"document" | b"iframe" | b"frame"),
+        None => is(Name::HxRequest, b"true") || is(Name::XRequestedWith, b"XMLHttpRequest"),
+    };
+    match is_script {
         true => Loader::Script,
         false => Loader::Window,
     }

@@ -11,6 +11,7 @@ use super::judge::ruled;
 use crate::challenge::cookies_named;
 use crate::settings::Mode;
 use crate::settings::defence::Defence;
+use crate::settings::rules::Ruled;
 use crate::settings::sign_in::AskSetup;
 use crate::settings::sign_in::TokenSetup;
 use crate::settings::sign_in::TooFast;
@@ -86,11 +87,19 @@ impl Gate {
         let verifier = live.verifier.as_ref()?;
         let name = live.setup.sites[site].name();
         let unix = u64::from(self.clock.at(facts.started));
+        let (source, time) = (trust::source(facts.client), self.clock.at(facts.started));
         let mut refused = None;
         for token in tokens(facts, setup).take(TRIED_MAX) {
+            if !live.policy.may_check_for(source, time) {
+                refused = Some(Refused::TooMany);
+                break;
+            }
             match checked(live, verifier, token, (name, unix)) {
                 Ok(user) => return Some(self.challenger.pseudonym(name, &user)),
                 Err(why) => refused = Some(why),
+            }
+            if refused == Some(Refused::Signature) {
+                live.policy.count_forged_sign_in(source, time);
             }
         }
         if let Some(why) = refused.filter(|_| facts.is_counted) {
@@ -125,8 +134,8 @@ impl Gate {
             Known::Unknown(acquaintance) => acquaintance,
         };
         let (source, time) = (trust::source(facts.client), self.clock.at(facts.started));
-        // Where a rule decides, nobody needs to know who it is.
-        if ruled(live, facts, source).is_some() {
+        // Where the owner's rule decides, nobody needs to know who it is. A shipped one does not decide about denied sources.
+        if let Some(Ruled::Owners(_)) = ruled(live, facts, source) {
             return Who::Nobody;
         }
         let may_ask = acquaintance == Acquaintance::Known
@@ -154,6 +163,8 @@ impl Gate {
         let is_held = decided.reason == Reason::SignedInTooFast
             && live.setup.mode == Mode::Enforce
             && facts.is_counted
+            // A web server takes a gate that does not answer at once for a dead one, and lets the request pass.
+            && facts.shows_response()
             && waited <= longest;
         is_held.then_some(Held { seconds })
     }

@@ -208,7 +208,11 @@ impl Forward {
         {
             return;
         }
-        if let (Outcome::Decided(_, Reason::SignedIn), Some(user)) = (entry.outcome, entry.user) {
+        let is_signed_in = matches!(
+            entry.outcome,
+            Outcome::Decided(_, Reason::SignedIn | Reason::SignedInTooFast)
+        );
+        if let Some(user) = entry.user.filter(|_| is_signed_in) {
             return self.count_for_user(response, user);
         }
         let is_tool = matches!(entry.outcome, Outcome::Decided(_, Reason::Tool));
@@ -245,6 +249,11 @@ impl Forward {
     /// not taken for readers without pictures.
     fn count_for_group(&self, response: &Response<'_>) {
         let entry = &self.in_flight.entry;
+        if let Outcome::Decided(_, Reason::OwnersRule | Reason::OwnersEntry | Reason::DefaultRule) =
+            entry.outcome
+        {
+            return;
+        }
         let (policy, gate) = (&self.live.policy, &self.in_flight.worker.gate);
         let source = trust::source(entry.client);
         match (entry.content, response.kind, response.status) {

@@ -31,8 +31,10 @@ use crate::site::Outgoing;
 use crate::site::SiteConnection;
 use crate::site::request_head;
 use crate::state::Connection;
+use crate::state::Gate;
 use crate::state::Live;
 use crate::state::Worker;
+use crate::state::sign_ins::Acquaintance;
 use crate::state::sign_ins::Answer;
 use crate::state::sign_ins::Begun;
 use crate::state::sign_ins::Session;
@@ -217,6 +219,10 @@ impl Question {
         let until =
             |time: Duration| now_ms + u64::try_from(time.as_millis()).unwrap_or(u64::MAX / 2);
         let (result, answer) = match asked {
+            Ok(Some(user)) if !self.is_taken(gate, user) => {
+                gate.sign_ins.note(session, None, until(setup.refused_for));
+                ("limited", None)
+            }
             Ok(Some(user)) => {
                 gate.sign_ins
                     .note(session, Some(user), until(setup.good_for));
@@ -239,6 +245,12 @@ impl Question {
         }
         gate.metrics.sign_in_asked(result);
         answer
+    }
+
+    /// True where the answer about a person's session is remembered. One person has few new ones at a time.
+    fn is_taken(&self, gate: &Gate, user: u64) -> bool {
+        let (policy, time) = (&self.live.policy, gate.clock.now());
+        self.unsettled.acquaintance == Acquaintance::Known || policy.takes_session_of(user, time)
     }
 
     async fn send(&self, worker: &Worker, setup: &AskSetup) -> Result<Answer, Failure> {
@@ -274,14 +286,12 @@ impl Question {
         Ok(user)
     }
 
-    /// The person whom a response names; where the site names none, each session is a person.
+    /// The person whom a response names.
     fn name(&self, response: &Response<'_>, setup: &AskSetup) -> Option<String> {
         if !(200..300).contains(&response.status) {
             return None;
         }
-        let Some(field) = &setup.user_header else {
-            return Some(String::from_utf8_lossy(&self.unsettled.cookies).into_owned());
-        };
+        let field = &setup.user_header;
         let headers = response.headers();
         let mut named = headers.filter(|header| header.name.eq_ignore_ascii_case(field));
         let (first, second) = (named.next()?, named.next());

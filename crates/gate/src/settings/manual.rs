@@ -130,10 +130,10 @@ slowed_max = 256
 #[gate.sign_in.ask]
 #path = "/whoami"
 #cookies = ["sessionid"]
-#user_header = "X-User"                    # the response field that names the person; without it each session counts as one
+#user_header = "X-User"                    # the response field that names the person
 #seconds = 60                              # how long the answer is taken, and how long a refusal
 #refused_seconds = 10
-#wait = 1.0                                # seconds that a request waits for the answer; then nobody is signed in
+#wait = 1.0                                # seconds that a request waits for the answer, at most 1.5; then nobody is signed in
 #in_flight = 32                            # requests to the site at the same time
 
 # [[gate.listen]]

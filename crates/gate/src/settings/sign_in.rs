@@ -143,7 +143,7 @@ pub(crate) struct AskSetup {
     /// The names of the cookies that are sent.
     pub(crate) cookies: Vec<String>,
     /// The field of the response that names the person.
-    pub(crate) user_header: Option<String>,
+    pub(crate) user_header: String,
     /// For how long the site's word is taken: that somebody is signed in, and that nobody is.
     pub(crate) good_for: Duration,
     pub(crate) refused_for: Duration,
@@ -272,12 +272,11 @@ fn checked_ask(options: Spanned<AskOptions>, sites: &[Site], errors: &mut Errors
     for cookie in &options.cookies {
         check_cookie(at, "ask", cookie, errors);
     }
-    if let Some(name) = &options.user_header
-        && (!is_token(name) || is_hop_by_hop(name.as_bytes()))
-    {
+    let named = options.user_header.clone().unwrap_or_default();
+    if !is_token(&named) || is_hop_by_hop(named.as_bytes()) {
         errors.at(
             at,
-            format!("[gate.sign_in.ask]: user_header = '{name}' is no header field, like X-User"),
+            format!("[gate.sign_in.ask]: user_header = '{named}' is no header field; give the field in which the site names the person, like X-User: by its cookies alone, one session could count as many people"),
         );
     }
     check_ask_numbers(at, &options, errors);
@@ -293,7 +292,7 @@ fn checked_ask(options: Spanned<AskOptions>, sites: &[Site], errors: &mut Errors
     AskSetup {
         path: options.path,
         cookies: options.cookies,
-        user_header: options.user_header,
+        user_header: named,
         good_for: Duration::from_secs(options.seconds.into()),
         refused_for: Duration::from_secs(options.refused_seconds.into()),
         wait: Duration::try_from_secs_f64(options.wait).unwrap_or_default(),
@@ -304,12 +303,13 @@ fn checked_ask(options: Spanned<AskOptions>, sites: &[Site], errors: &mut Errors
 fn check_ask_numbers(at: usize, options: &AskOptions, errors: &mut Errors<'_>) {
     let is_sound = (1..=3600).contains(&options.seconds)
         && (1..=600).contains(&options.refused_seconds)
-        && (0.05..=10.0).contains(&options.wait)
+        // Web servers take a gate for dead after two seconds.
+        && (0.05..=1.5).contains(&options.wait)
         && (2..=1024).contains(&options.in_flight);
     if !is_sound {
         errors.at(
             at,
-            "[gate.sign_in.ask]: seconds must lie between 1 and 3600, refused_seconds between 1 and 600, wait between 0.05 and 10, in_flight between 2 and 1024",
+            "[gate.sign_in.ask]: seconds must lie between 1 and 3600, refused_seconds between 1 and 600, wait between 0.05 and 1.5, in_flight between 2 and 1024",
         );
     }
 }
@@ -353,9 +353,11 @@ mod tests {
     fn what_cannot_be_meant_is_refused_with_the_cure() {
         let jwt = "[gate.sign_in.jwt]\nalgorithm = \"ES256\"\nkey_file = \"/k\"\n";
         let hmac = "[gate.sign_in.hmac]\ncookie = \"who\"\nkey_file = \"/k\"\n";
-        let ask = "[gate.sign_in.ask]\npath = \"/whoami\"\ncookies = [\"sid\"]\n";
+        let bare = "[gate.sign_in.ask]\npath = \"/whoami\"\ncookies = [\"sid\"]\n";
+        let ask = &format!("{bare}user_header = \"X-User\"\n");
         check(hmac, "");
         check(ask, "");
+        check(bare, "give the field in which the site names the person");
         check(&format!("{jwt}bearer = true\n"), "");
         check(jwt, "needs cookie");
         check(&format!("{hmac}{ask}"), "keep one of them");
@@ -368,11 +370,8 @@ mod tests {
         check(&format!("{jwt}secret = \"s\"\n"), "unknown field `secret`");
         check(&ask.replace("/whoami", "whoami"), "is no path");
         check(&ask.replace("[\"sid\"]", "[]"), "one to eight");
-        check(&format!("{ask}wait = 60.0\n"), "wait between");
-        check(
-            &format!("{ask}user_header = \"Connection\"\n"),
-            "no header field",
-        );
+        check(&format!("{ask}wait = 2.0\n"), "wait between");
+        check(&ask.replace("X-User", "Connection"), "no header field");
         check(
             "[gate.sign_in]\nslow_seconds = 30.0\n",
             "slow_seconds must lie",

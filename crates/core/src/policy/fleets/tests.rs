@@ -450,6 +450,36 @@ fn what_scripts_load_belongs_to_their_page() {
 }
 
 #[test]
+fn one_style_sheet_does_not_pay_for_all_pages_of_an_address() {
+    let policy = policy(200);
+    run(&policy, &[PEOPLE, OTHERS], START);
+    let window = Fingerprint {
+        digest: 6,
+        ..CHROME
+    };
+    let script = Fingerprint {
+        loader: Loader::Script,
+        ..window
+    };
+    let mut passed = 0;
+    for number in 0..200 {
+        for page in 0..20 {
+            let asked = Asked {
+                agent: FLEET.agent,
+                fingerprint: Some(if page == 0 { window } else { script }),
+                ..Asked::page(source(95, number), START + DAY / 2)
+            };
+            passed += usize::from(ask(&policy, &asked).decision == Decision::Pass);
+            if page == 0 {
+                policy.count_part(asked.source, asked.agent);
+            }
+        }
+    }
+    // Nine pages of each, and the allowance of the group.
+    assert!(passed <= 2500, "{passed}");
+}
+
+#[test]
 fn what_a_fleet_is_called_is_told() {
     let policy = policy(200);
     run(&policy, &[PEOPLE, OTHERS, FLEET], START);
