@@ -10,23 +10,12 @@ use crate::profile::Record;
 /// Puts the records of each source in order.
 pub(super) fn put_in_order(parsed: &mut [Parsed]) {
     for run in parsed.chunk_by_mut(|one, next| one.stream == next.stream) {
-        if is_all_in_order(run) {
-            continue;
-        }
         for table in 0..TABLES {
             if !is_in_order(run, table) {
                 gather(run, table);
             }
         }
     }
-}
-
-/// True where the lines of some blocks are in order: then those of each table are as well.
-fn is_all_in_order(run: &[Parsed]) -> bool {
-    let orders = run.iter().map(|parsed| parsed.order);
-    let orders = orders.filter(|order| order.last != 0);
-    orders.clone().all(|order| !order.is_broken)
-        && orders.is_sorted_by(|one, next| one.last <= next.first)
 }
 
 /// Puts the records of each stream together, in order, into the first block that it has.
@@ -36,10 +25,15 @@ pub(super) fn gather_all(parsed: &mut [Parsed]) {
     }
 }
 
+/// When a request came, to the tick.
+fn moment(record: &Record) -> u64 {
+    u64::from(record.time) << 4 | u64::from(record.tick().bits())
+}
+
 fn is_in_order(run: &[Parsed], table: usize) -> bool {
     let records = run.iter().flat_map(|parsed| &parsed.records[table]);
     let alive = records.filter(|record| !record.is_dead());
-    alive.is_sorted_by_key(Record::moment)
+    alive.is_sorted_by_key(moment)
 }
 
 /// Moves the records of a table into the first of some blocks, those of one time in the order of their lines.
@@ -50,7 +44,7 @@ fn gather(run: &mut [Parsed], table: usize) {
         records.append(&mut other.records[table]);
     }
     records.retain(|record| !record.is_dead());
-    records.sort_by_key(Record::moment);
+    records.sort_by_key(moment);
 }
 
 #[cfg(test)]

@@ -98,8 +98,8 @@ pub(super) struct Parsed {
     pub(super) edges: Vec<Edge>,
     /// The stream the block belongs to.
     pub(super) stream: u16,
-    /// Whether its lines are in order.
-    pub(super) order: Order,
+    /// The last edge is that of the last record: the next record's time is noted there.
+    is_edge_last: bool,
     pub(super) tokens: Vec<(u64, Box<[u8]>)>,
     /// Records whose sources are no addresses.
     pub(super) opaque: Vec<Token>,
@@ -109,30 +109,6 @@ pub(super) struct Parsed {
     lines: u64,
     blank: u64,
     skips: Skips,
-}
-
-/// The times of a block's requests, as far as they tell that its lines are in order: those of most logs are.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Order {
-    /// The first request's moment.
-    pub(super) first: u64,
-    /// The last request's moment; 0 where there is none.
-    pub(super) last: u64,
-    /// A request came before the one on the line above.
-    pub(super) is_broken: bool,
-}
-
-impl Order {
-    /// Adds the next line's request.
-    #[inline]
-    fn add(&mut self, record: &Record) {
-        let moment = record.moment();
-        if self.last == 0 {
-            self.first = moment;
-        }
-        self.is_broken |= moment < self.last;
-        self.last = moment;
-    }
 }
 
 /// A record whose source is a token and no address.
@@ -275,7 +251,6 @@ impl Parser {
             let host = host.unwrap_or_default();
             self.sample
                 .offer(&record, host, request.target, request.status);
-            parsed.order.add(&record);
             records.push(record);
             count_status(&mut self.statuses, request.status);
             last = Some(parsed.step(last, edge, settings.time_jump_seconds));
@@ -304,7 +279,7 @@ impl Parsed {
             records: vec![Vec::new(); tables],
             edges: Vec::new(),
             stream: 0,
-            order: Order::default(),
+            is_edge_last: false,
             tokens: Vec::new(),
             opaque: Vec::new(),
             new_hosts: NewHosts::default(),
@@ -318,7 +293,6 @@ impl Parsed {
     /// A block with a single record, to hand in one that was held back.
     pub(super) fn single(tables: usize, table: u16, record: Record, stream: u16) -> Parsed {
         let mut parsed = Parsed::new(tables);
-        parsed.order.add(&record);
         parsed.records[usize::from(table)].push(record);
         parsed.stream = stream;
         parsed
@@ -364,27 +338,30 @@ impl Parsed {
     /// Notes the first record, and both sides of a jump.
     #[inline]
     fn step(&mut self, before: Option<Edge>, edge: Edge, jump_seconds: u32) -> Edge {
-        let Some(before) = before else {
-            self.edges.push(edge);
-            return edge;
-        };
-        let noted = self
-            .edges
-            .last()
-            .is_some_and(|last| (last.table, last.at) == (before.table, before.at));
-        if before.time.abs_diff(edge.time) > jump_seconds {
-            if !noted {
-                self.edges.push(before);
-            }
-            self.close_last(edge.time);
-            self.edges.push(edge);
-        } else if noted {
-            self.close_last(edge.time);
+        let is_near = |before: Edge| before.time.abs_diff(edge.time) <= jump_seconds;
+        match before.is_some_and(is_near) {
+            true if !self.is_edge_last => {}
+            true => self.close_last(edge.time),
+            false => self.jump(before, edge),
         }
         edge
     }
 
+    #[cold]
+    fn jump(&mut self, before: Option<Edge>, edge: Edge) {
+        if let Some(before) = before {
+            if !self.is_edge_last {
+                self.edges.push(before);
+            }
+            self.close_last(edge.time);
+        }
+        self.edges.push(edge);
+        self.is_edge_last = true;
+    }
+
+    #[cold]
     fn close_last(&mut self, next: u32) {
+        self.is_edge_last = false;
         if let Some(last) = self.edges.last_mut() {
             last.next = Some(next);
         }

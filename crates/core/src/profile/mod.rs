@@ -265,12 +265,10 @@ impl Profile {
             }
         }
         if record.has(flag::PAGE) {
-            let last = self.trail(stream);
             if is_same_second {
-                self.put_in_order(record, last.as_ref());
+                self.put_in_order(record, stream);
             }
-            self.observe_page(record, last.as_ref());
-            self.follow(record, stream);
+            self.observe_page(record, stream);
             viewing = Viewing {
                 folder: folder(record.page),
                 view: self.assets > 0 && self.shows_pages() && record.has(flag::SHOWN),
@@ -291,8 +289,7 @@ impl Profile {
         self.images += u32::from(record.has(flag::IMAGE));
         if record.is_part_of_page() {
             self.assets_of_pages += 1;
-            let last = self.trail(stream);
-            self.compare_agents(record, last.as_ref());
+            self.compare_agents(record, stream);
         }
         let is_image = record.has(flag::IMAGE);
         let shows = self.shows_pages();
@@ -383,23 +380,15 @@ impl Profile {
         }
     }
 
-    /// The source's last page in a stream.
-    #[inline]
-    fn trail(&self, stream: u16) -> Option<Trail> {
-        let mut trails = self.trails.iter();
-        trails.find(|trail| trail.stream == stream).copied()
-    }
-
-    /// Takes in a page; the source's last one was another.
-    fn observe_page(&mut self, record: &Record, last: Option<&Trail>) {
+    fn observe_page(&mut self, record: &Record, stream: u16) {
         self.pages += 1;
         self.shown += u32::from(record.has(flag::SHOWN));
         self.page_errors += u32::from(record.has(flag::CLIENT_ERROR));
         self.queries += u32::from(record.has(flag::QUERY));
         if record.has(flag::REFERRER_LINK) {
-            self.compare_agents(record, last);
+            self.compare_agents(record, stream);
         }
-        self.note_redirect(record, last);
+        self.note_redirect(record, stream);
         self.distinct_pages.insert(record.page);
         self.referrers += u32::from(record.has(flag::REFERRER_LOGGED));
         self.referrers_empty += u32::from(record.has(flag::REFERRER_EMPTY));
@@ -408,17 +397,19 @@ impl Profile {
             self.seldom.get_or_insert_default().observe(record);
         }
         if !record.answer.signs().is_empty() {
-            self.observe_signs(record, last);
+            self.observe_signs(record, stream);
         }
+        self.follow(record, stream);
     }
 
     /// Takes in what a page request's header fields say. A link followed from the last page, under the same agent, is mostly
     /// followed by the browser that showed it.
     #[cold]
-    fn observe_signs(&mut self, record: &Record, last: Option<&Trail>) {
+    fn observe_signs(&mut self, record: &Record, stream: u16) {
         let signs = record.answer.signs();
         let counts = &mut self.seldom.get_or_insert_default().signs;
         counts.observe(signs);
+        let last = self.trails.iter().find(|trail| trail.stream == stream);
         let is_followed = |last: &&Trail| {
             record.has(flag::REFERRER_LINK)
                 && last.page as u16 == record.from
@@ -431,13 +422,15 @@ impl Profile {
 
     /// Counts links followed from this page that were logged before it in the same second: the order of lines within a second means
     /// nothing.
-    fn put_in_order(&mut self, record: &Record, last: Option<&Trail>) {
+    fn put_in_order(&mut self, record: &Record, stream: u16) {
+        let last = self.trails.iter().find(|trail| trail.stream == stream);
         let awaiting = last.filter(|last| last.agent == record.agent as u16);
         self.chain += awaiting.map_or(0, |last| last.awaits(record));
     }
 
     /// Notes a part of the last page, or a link followed from it, that came under another agent.
-    fn compare_agents(&mut self, record: &Record, last: Option<&Trail>) {
+    fn compare_agents(&mut self, record: &Record, stream: u16) {
+        let last = self.trails.iter().find(|trail| trail.stream == stream);
         let Some(last) = last.filter(|last| last.leads_to(record)) else {
             self.note_borrowed(record);
             return;
@@ -465,7 +458,8 @@ impl Profile {
     }
 
     /// Notes a page request that names the address from which it was sent there. A browser names the page with the link, as before.
-    fn note_redirect(&mut self, record: &Record, last: Option<&Trail>) {
+    fn note_redirect(&mut self, record: &Record, stream: u16) {
+        let last = self.trails.iter().find(|trail| trail.stream == stream);
         let is_named = |last: &Trail| {
             last.moved != 0 && last.moved == record.from && last.agent == record.agent as u16
         };

@@ -278,12 +278,6 @@ impl Record {
         self.answer.tick()
     }
 
-    /// When it came, to the tick: later requests have larger ones.
-    #[inline]
-    pub(crate) fn moment(&self) -> u64 {
-        u64::from(self.time) << 4 | u64::from(self.tick().bits())
-    }
-
     /// Bytes sent.
     pub(crate) fn bytes(&self) -> u64 {
         self.answer.bytes()
