@@ -35,14 +35,14 @@ class Spider(scrapy.Spider):
 
     def parse(self, response):
         for link in response.css("a::attr(href)").getall():
-            yield self.request(response.urljoin(link))
+            if link.startswith("/"):
+                yield self.request(response.urljoin(link))
 "#;
 
 fn gate(origin: &crate::harness::Origin, links: &str) -> Gate {
     Gate::with(
         origin,
         Wanted {
-            gate: "judge_minutes = 0.01".to_owned(),
             parts: format!("[gate.traps]\nlinks = \"{links}\"\ndelay_seconds = 0.5\n"),
             ..Wanted::default()
         },
@@ -134,12 +134,12 @@ fn a_browser_that_is_driven_by_a_program_pays_for_its_pages() {
         let Some(chromium) = Chromium::start("en") else {
             return;
         };
-        let shown = crawl(&chromium, &gate, 15);
+        let shown = crawl(&chromium, &gate, 8);
         let solved = gate.metric("cattlegrid_solved_total").unwrap_or(0.0);
         say(&format!(
-            "Chromium driven by a program, trap links {links}: {shown} pages in 15 s, {solved} challenges solved, {} pages of the maze",
+            "Chromium driven by a program, trap links {links}: {shown} pages in 8 s, {solved} challenges solved, {} pages of the maze",
             trap_pages(&gate)
         ));
-        assert!(leaked(&origin, "127.0.0.1") >= 20 && shown <= PAGES);
+        assert!((1..PAGES).contains(&shown), "{shown}");
     }
 }

@@ -54,9 +54,10 @@ fn rotate(gate: &Gate, more: &[&str]) {
 /// A gate whose clearances last, so that only keys decide.
 fn lasting() -> Wanted {
     let mut wanted = strict("");
-    wanted.parts = wanted
-        .parts
-        .replace("clearance_pages = 20", "clearance_pages = 100000");
+    wanted.parts = wanted.parts.replace(
+        "clearance_pages = 20",
+        "clearance_pages = 100000\nclearance_burst = 100000",
+    );
     wanted
 }
 
