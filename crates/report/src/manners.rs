@@ -29,8 +29,8 @@ pub(crate) fn text(report: &Report, options: &TextOptions, page: &mut String) ->
     )?;
     writeln!(
         page,
-        "  {:<26} {:<9} {:>10} {:>8} {:<16} {:>10} {:>7}",
-        "robot", "name", "requests", "fetched", "first", "forbidden", ""
+        "  {:<26} {:<9} {:>10} {:>8} {:<16} {:>10}",
+        "robot", "name", "requests", "fetched", "first", "forbidden"
     )?;
     for row in report.manners.iter().take(options.top) {
         let manners = &row.manners;

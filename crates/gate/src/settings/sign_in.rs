@@ -273,10 +273,15 @@ fn checked_ask(options: Spanned<AskOptions>, sites: &[Site], errors: &mut Errors
         check_cookie(at, "ask", cookie, errors);
     }
     let named = options.user_header.clone().unwrap_or_default();
-    if !is_token(&named) || is_hop_by_hop(named.as_bytes()) {
+    if named.is_empty() {
         errors.at(
             at,
-            format!("[gate.sign_in.ask]: user_header = '{named}' is no header field; give the field in which the site names the person, like X-User: by its cookies alone, one session could count as many people"),
+            "[gate.sign_in.ask] needs user_header: the response header field in which the site names the person, such as \"X-User\"",
+        );
+    } else if !is_token(&named) || is_hop_by_hop(named.as_bytes()) {
+        errors.at(
+            at,
+            format!("[gate.sign_in.ask]: user_header = '{named}' is no header field, like X-User"),
         );
     }
     check_ask_numbers(at, &options, errors);
@@ -357,7 +362,7 @@ mod tests {
         let ask = &format!("{bare}user_header = \"X-User\"\n");
         check(hmac, "");
         check(ask, "");
-        check(bare, "give the field in which the site names the person");
+        check(bare, "needs user_header");
         check(&format!("{jwt}bearer = true\n"), "");
         check(jwt, "needs cookie");
         check(&format!("{hmac}{ask}"), "keep one of them");
