@@ -113,8 +113,7 @@ pub(crate) fn watched(gate: &mut Gate, case: impl FnOnce(&Gate)) {
 }
 
 /// Limits that nobody reaches, for tests of everything but limits.
-pub(crate) const NO_LIMITS: &str =
-    "[policy]\nk1 = 1000000\nk2 = 1000000\nnetwork_pages = 1000000\n";
+pub(crate) const NO_LIMITS: &str = "[policy]\nk1 = 1000000\nk2 = 1000000\nnetwork_pages = 1000000\ngroup_pages = 0\nsuspect_from = 1.0\n";
 
 /// Does something with each of many, a few at a time, and gives what came of it in their order.
 pub(crate) fn each<T: Sync, R: Send>(all: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {

@@ -120,7 +120,7 @@ fn read(gate: &Gate, source: &str) {
 fn walk(gate: &Gate, source: &str, agent: &str) -> usize {
     let mut crawler = Browser::new(source, gate.address);
     let pages = (0..20).take_while(|number| {
-        thread::sleep(Duration::from_millis(100));
+        thread::sleep(Duration::from_millis(500));
         let answer = crawler.send(
             "GET",
             &format!("/page/{number}"),
@@ -143,7 +143,7 @@ fn a_suspicious_visit_meets_a_challenge_before_the_first_limit_and_nobody_is_den
     const OTHER: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:139.0) Gecko/20100101 Firefox/139.0";
     let origin = Origin::start();
     let wanted = |policy: &str| Wanted {
-        gate: format!("judge_minutes = 0.005\nclock = {{ start = {START}, speed = 20 }}"),
+        gate: format!("judge_minutes = 0.005\nclock = {{ start = {START}, speed = 4 }}"),
         parts: format!("[gate.challenge]\nbits = 4\n[policy]\n{policy}\n"),
         ..Wanted::default()
     };
