@@ -440,13 +440,17 @@ fn ipv6(text: &[u8]) -> Option<Ipv6Addr> {
         (before, rest) = (Some(0), after);
     }
     while !rest.is_empty() {
-        let digits = rest
-            .iter()
-            .take(5)
-            .take_while(|byte| byte.is_ascii_hexdigit());
-        let digits = digits.count();
-        let group = groups.get_mut(count)?;
-        *group = hexadecimal(rest.get(..digits).filter(|_| (1..=4).contains(&digits))?);
+        let (mut number, mut digits) = (0_u32, 0);
+        while let Some(value) = rest.get(digits).map(|byte| HEXADECIMAL[usize::from(*byte)])
+            && value < 16
+        {
+            number = number << 4 | u32::from(value);
+            digits += 1;
+        }
+        if !(1..=4).contains(&digits) {
+            return None;
+        }
+        *groups.get_mut(count)? = number as u16;
         count += 1;
         rest = match &rest[digits..] {
             [] => &[],
@@ -466,18 +470,17 @@ fn ipv6(text: &[u8]) -> Option<Ipv6Addr> {
     Some(Ipv6Addr::from(groups))
 }
 
-fn hexadecimal(digits: &[u8]) -> u16 {
-    digits.iter().fold(0, |number, digit| {
-        // Letters begin nine after the low half of their code.
-        let value = digit & 15;
-        number << 4
-            | u16::from(if digit.is_ascii_digit() {
-                value
-            } else {
-                value + 9
-            })
-    })
-}
+/// The value of each byte as a hexadecimal digit; 255 where it is none.
+const HEXADECIMAL: [u8; 256] = {
+    let mut values = [255; 256];
+    let mut value = 0;
+    while value < 16 {
+        values[b"0123456789abcdef"[value] as usize] = value as u8;
+        values[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
 
 /// Bytes that reading an IPv4 address looks at: its 15, a blank, and what makes each number a whole word.
 pub(crate) const ADDRESS_ROOM: usize = 20;
