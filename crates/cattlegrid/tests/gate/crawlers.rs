@@ -1,6 +1,7 @@
 //! Robots that name themselves: proven ones pass, impostors are challenged at once, and programs that are no browsers keep working without
 //! a free pass. Public addresses come through a trusted proxy's header.
 
+use std::process::Command;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -12,6 +13,7 @@ use crate::harness::Origin;
 use crate::harness::Wanted;
 use crate::harness::say;
 use crate::harness::wait_for;
+use crate::skip::has;
 use crate::solve::Browser;
 use crate::solve::Puzzle;
 
@@ -86,6 +88,65 @@ fn robots_from_published_networks_pass_ten_thousand_pages() {
     assert_eq!(passed(&mut liar, 0..100), 20);
 }
 
+/// Runs this test again in a network of its own, where public addresses can be those of clients. Says so where the kernel refuses that.
+fn in_a_network_apart(test: &str, addresses: &[&str]) {
+    let apart = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--net", "--map-root-user", "sh", "-euc", script]);
+        command
+    };
+    let mut script = "ip link set lo up\n".to_owned();
+    for address in addresses {
+        script.push_str(&format!("ip address add {address} dev lo nodad\n"));
+    }
+    let try_it = apart(&script).output().unwrap();
+    if !try_it.status.success() {
+        let why = String::from_utf8_lossy(&try_it.stderr);
+        say(&format!(
+            "SKIPPED: 1 check, no network of its own here: {}",
+            why.trim()
+        ));
+        return;
+    }
+    let status = apart(&format!("{script}exec \"$0\" --exact {test} --nocapture"))
+        .arg(std::env::current_exe().unwrap())
+        .env("CATTLEGRID_APART", "1")
+        .status()
+        .unwrap();
+    assert!(status.success(), "{test} in a network of its own: {status}");
+}
+
+#[test]
+fn public_addresses_of_robots_pass_ten_thousand_pages_without_a_proxy() {
+    if std::env::var_os("CATTLEGRID_APART").is_none() {
+        if has("unshare", 1) && has("ip", 1) {
+            let test =
+                "crawlers::public_addresses_of_robots_pass_ten_thousand_pages_without_a_proxy";
+            in_a_network_apart(
+                test,
+                &["66.249.66.1/32", "66.249.79.1/32", "203.0.113.7/32"],
+            );
+        }
+        return;
+    }
+    let origin = Origin::start();
+    let gate = gate(&origin, "resolver = \"off\"");
+    let direct = |address: &str| {
+        let mut robot = Browser::new(address, gate.address).with("User-Agent", GOOGLEBOT);
+        robot.keeps_cookies = false;
+        robot
+    };
+    let pages = [
+        passed(&mut direct("66.249.66.1"), 0..5_000),
+        passed(&mut direct("66.249.79.1"), 5_000..10_000),
+        passed(&mut direct("203.0.113.7"), 0..100),
+    ];
+    say(&format!(
+        "pages of Googlebot from its published addresses, and of an impostor: {pages:?}"
+    ));
+    assert_eq!(pages, [5_000, 5_000, 20]);
+}
+
 #[test]
 fn the_cap_of_a_robot_counts_all_its_addresses() {
     let origin = Origin::start();
@@ -131,7 +192,7 @@ fn names_that_no_robot_has_are_refused_and_tokens_of_robots_txt_explained() {
     let path = folder.path().join("gate.toml");
     let settings = "[[gate.listen]]\naddress = \"127.0.0.1:8080\"\n[[gate.site]]\nhosts = [\"*\"]\nupstream = \"http://127.0.0.1:8081\"\n[gate.crawlers.robots]\nGoogle-Extended = \"refuse\"\n";
     std::fs::write(&path, settings).unwrap();
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+    let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
         .args(["check", "--config"])
         .arg(&path)
         .output()

@@ -41,6 +41,7 @@ mod operation;
 mod passing;
 mod paths;
 mod pipeline;
+mod programs;
 mod questions;
 mod rates;
 mod reload;
