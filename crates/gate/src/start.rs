@@ -21,6 +21,9 @@ use cattlegrid_core::policy::Crawlers;
 use cattlegrid_core::policy::Policy;
 use cattlegrid_core::policy::Standing;
 use cattlegrid_core::profile::Recorder;
+use rustix::process::Resource;
+use rustix::process::Rlimit;
+use rustix::process::setrlimit;
 
 use self::control::Control;
 use crate::background::admin;
@@ -40,6 +43,7 @@ use crate::door::listen::Listener;
 use crate::settings::Binding;
 use crate::settings::Setup;
 use crate::settings::defence::Defence;
+use crate::settings::defence::Defences;
 use crate::settings::sign_in::Way;
 use crate::sign_in::Keys as TokenKeys;
 use crate::sign_in::Verifier;
@@ -146,6 +150,19 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
     })
 }
 
+/// Keeps the keys out of core dumps.
+fn dump_no_core(defences: &Defences) {
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    if defences.has(Defence::SecretKey)
+        && let Err(error) = setrlimit(Resource::Core, none)
+    {
+        tracing::warn!(%error, "core dumps cannot be turned off: set LimitCORE=0 for the service");
+    }
+}
+
 /// Makes what all threads share.
 fn make(loaded: Loaded, state: &Path) -> Result<Gate, String> {
     let setup = &loaded.setup;
@@ -154,6 +171,7 @@ fn make(loaded: Loaded, state: &Path) -> Result<Gate, String> {
         None => Clock::start(),
         Some((start, speed)) => Clock::fast(start, speed),
     };
+    dump_no_core(&setup.defences);
     let keys = open_keys(state, &clock)?;
     #[cfg(debug_assertions)]
     if !setup.defences.has(Defence::SecretKey) {

@@ -165,6 +165,28 @@ fn h096_a_cache_gives_nobody_what_another_was_told() {
     assert!(mixes_up(&gate, &cache).is_err());
 }
 
+/// The site alone knows which of its pages are the same for everybody. The manual says so.
+#[test]
+fn h096_pages_that_the_site_lets_caches_keep_are_kept() {
+    if !has("nginx", 1) {
+        return;
+    }
+    let origin = Origin::answering(Box::new(|_| {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nCache-Control: max-age=600\r\n";
+        Some(format!("{head}Content-Length: 4\r\n\r\npage").into_bytes())
+    }));
+    let gate = behind_a_cache(&origin, "");
+    let cache = Cache::start(gate.address);
+    let (mut person, refusal) = challenged(&gate, "127.0.3.10", "/kept");
+    person.clear(&refusal).unwrap();
+    let mut through = Browser::new("127.0.3.10", cache.address);
+    through.cookies = person.cookies;
+    assert_eq!(through.get("/kept").text(), "page");
+    let mut denied = Browser::new("127.0.3.3", cache.address);
+    assert_eq!(denied.get("/kept").text(), "page");
+    assert_eq!(denied.get("/other").status, 403);
+}
+
 #[test]
 fn h096_parts_of_pages_are_kept_where_the_site_allows_it() {
     if !has("nginx", 1) {

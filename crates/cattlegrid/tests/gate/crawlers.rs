@@ -97,7 +97,7 @@ fn in_a_network_apart(test: &str, addresses: &[&str]) {
     };
     let mut script = "ip link set lo up\n".to_owned();
     for address in addresses {
-        script.push_str(&format!("ip address add {address} dev lo nodad\n"));
+        script.push_str(&format!("ip address add {address} dev lo\n"));
     }
     let try_it = apart(&script).output().unwrap();
     if !try_it.status.success() {

@@ -424,6 +424,8 @@ fn h071_paths_for_everybody_and_what_hides_behind_them() {
         "/feed/?paged=2&secret",
         "/secret#/robots.txt",
         "/secret/robots.txt/..",
+        "/robots.txt?secret",
+        "//robots.txt?secret",
     ];
     let passed = |address: SocketAddr| -> Vec<&str> {
         let targets = hidden.iter();

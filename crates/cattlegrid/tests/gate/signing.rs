@@ -244,6 +244,7 @@ fn h109_the_key_is_the_owners_alone_and_shown_nowhere() {
     let mut gate = Gate::with(&origin, strict("")).restart();
     let path = gate.path("state/keys");
     assert!(is_owners(&path));
+    assert_eq!(gate.core_max(), "0");
     withstands(&mut gate, |gate| {
         let shown = shows_key(gate, &makes_it_talk(gate));
         must(shown.is_empty(), &format!("{shown:?}"))

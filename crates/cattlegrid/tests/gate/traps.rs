@@ -1,6 +1,7 @@
 //! Links that only programs follow, and the slow pages behind them: who meets them, what they cost, and who is left alone.
 
 use std::io;
+use std::io::Read as _;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::process::Stdio;
@@ -428,6 +429,22 @@ fn connections_for_others_come_first() {
     assert_eq!(get_from("127.0.55.1", gate.address, &link, &[]).status, 403);
     assert!(started.elapsed() < Duration::from_secs(2));
     assert_eq!(refused(&gate, "connections"), 1.0);
+    // Whoever gets no page of the site does not keep its connection; others keep it for a few seconds.
+    let mut crawler = enter("127.0.55.1", &gate, &link).unwrap();
+    let answer = crawler.answer(false).unwrap();
+    assert_eq!(
+        (answer.status, answer.header("connection").as_deref()),
+        (403, Some("close"))
+    );
+    let mut person = Client::connect("127.9.9.9", gate.address).unwrap();
+    let answer = person.get("/page", &[]).unwrap();
+    assert_eq!(
+        (answer.status, answer.header("connection").as_deref()),
+        (200, None)
+    );
+    let kept = Instant::now();
+    assert_eq!(person.stream.read(&mut [0; 64]).unwrap(), 0);
+    assert!((4..15).contains(&kept.elapsed().as_secs()));
     drop(idle);
 }
 

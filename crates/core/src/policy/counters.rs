@@ -256,7 +256,10 @@ impl Cell {
                 self.pages[(self.step + gone) as usize % STEPS] = 0;
             }
         }
-        // A clock that runs back counts into the newest step.
+        // A clock that runs back counts into the newest step; one that was wrong by more than a day has counted nothing.
+        if self.step > step + STEPS as u32 {
+            (self.step, self.pages) = (step, [0; STEPS]);
+        }
         self.step = self.step.max(step);
     }
 

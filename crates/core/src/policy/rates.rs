@@ -55,6 +55,10 @@ impl Rates {
             let rested = buckets.min_by_key(|(_, bucket)| bucket.full_ms);
             rested.map_or(0, |(at, _)| at)
         });
+        if known.is_some() {
+            // A bucket that is empty is full again after `room_ms`. One that seems to need longer comes from before the clock was set back.
+            row[at].full_ms = row[at].full_ms.min(now_ms.saturating_add(pace.room_ms));
+        }
         let full_ms = match known {
             Some(at) => row[at].full_ms.max(now_ms),
             None => now_ms,
@@ -97,7 +101,9 @@ mod tests {
         assert_eq!(taken(7, NOW + 1), 2);
         assert_eq!(taken(7, NOW + 11), 20);
         assert_eq!(taken(7, NOW + 3600), 40, "and no more after an hour");
-        assert_eq!(taken(7, NOW), 0, "a clock that runs back gives nothing");
+        assert_eq!(taken(7, NOW), 0, "a clock that is set back gives nothing");
+        assert_eq!(taken(7, NOW + 1), 2, "and takes nothing");
+        assert_eq!(taken(7, NOW + 20), 38);
     }
 
     #[test]

@@ -162,7 +162,9 @@ fn robots_txt(
 ) -> Option<Page> {
     let is_read = matches!(*facts.method, Method::GET | Method::HEAD);
     let is_merged = live.setup.crawlers.robots_txt == RobotsTxt::Merged;
-    if facts.target != "/robots.txt" || !is_read || !is_merged {
+    // With a query or more slashes it is the same file for most servers.
+    let is_file = facts.path().trim_start_matches('/') == "robots.txt";
+    if !is_file || !is_read || !is_merged {
         return None;
     }
     let known = connection.worker.gate.robots_txt.load();

@@ -2,7 +2,6 @@
 //!
 //! Whoever was led there by another site, by a prefetch or by a link that was shown to somebody else gets 404, and nothing is said about it.
 
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use cattlegrid_http1::Headers;
@@ -126,8 +125,7 @@ fn enter(
         return Err(Refused::Led);
     }
     // Whoever else comes has more right to a connection.
-    let connections = gate.connections.load(Ordering::Relaxed);
-    if connections > setup.connections_max / 2 {
+    if gate.is_crowded(setup) {
         return Err(Refused::Full("connections"));
     }
     let maze = Maze {

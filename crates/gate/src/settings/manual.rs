@@ -30,7 +30,7 @@ sources_max = 1000000
 profiles_max = 200000
 # How often all sources are judged and verdicts written to the knowledge base. A source that crosses k2 is judged within a second.
 judge_minutes = 30.0
-# Connections of clients at one time.
+# Connections of clients at one time. Above half of it, responses of the gate itself end the connection, and idle ones end after 5 seconds.
 connections_max = 8192
 # Let requests for robots.txt, /.well-known/, favicons and feeds without a query string pass, unless the client is denied.
 default_rules = true

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
 
 use arc_swap::ArcSwap;
 use cattlegrid_core::policy::Counters;
@@ -123,6 +124,11 @@ pub(crate) fn content(method: &str, target: &str) -> Content {
 }
 
 impl Gate {
+    /// True where half of all connections are taken: what is left is for clients that get pages of the site.
+    pub(crate) fn is_crowded(&self, setup: &Setup) -> bool {
+        self.connections.load(Ordering::Relaxed) > setup.connections_max / 2
+    }
+
     /// The time as challenges know it.
     pub(crate) fn moment(&self) -> Moment {
         Moment {

@@ -269,6 +269,15 @@ impl Gate {
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
+    /// Bytes of a core dump at most, as the kernel writes that.
+    pub(crate) fn core_max(&self) -> String {
+        let limits = fs::read_to_string(format!("/proc/{}/limits", self.pid())).unwrap();
+        let line = limits.lines().find(|line| line.contains("core file size"));
+        line.and_then(|line| line.split_whitespace().nth(4))
+            .unwrap()
+            .to_owned()
+    }
+
     /// Open files.
     pub(crate) fn files(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.pid()))
