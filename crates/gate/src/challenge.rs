@@ -49,6 +49,7 @@ pub use keys::KeyFault;
 pub use keys::Keys;
 pub use language::Language;
 pub use maze::Maze;
+pub use pages::BlockedBy;
 pub use pages::Note;
 pub use pages::Page;
 pub use pages::Pages;

@@ -81,6 +81,15 @@ impl Page {
     }
 }
 
+/// Who has turned a visitor away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockedBy {
+    /// The gate, for what came from the visitor's address.
+    Traffic,
+    /// The site's owner.
+    Owner,
+}
+
 /// Who reads the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
@@ -311,6 +320,7 @@ impl Pages {
     pub fn block(
         &self,
         reader: Reader,
+        by: BlockedBy,
         incident: &str,
         way_back: Option<&Puzzle>,
         trap: &str,
@@ -330,11 +340,15 @@ impl Pages {
                 escape(texts.block_back)
             )
         });
+        let (why, cure) = match by {
+            BlockedBy::Traffic => (texts.block_why, texts.block_cure),
+            BlockedBy::Owner => (texts.rule_why, texts.rule_cure),
+        };
         let body = format!(
             "<main>\n<h1>{}</h1>\n<p>{}</p>\n<p>{}</p>\n{way_back}{}{trap}</main>",
             escape(texts.block_title),
-            escape(texts.block_why),
-            escape(texts.block_cure),
+            escape(why),
+            escape(cure),
             self.foot(texts, incident)
         );
         self.page(403, language, texts.block_title, &body)

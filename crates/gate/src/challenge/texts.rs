@@ -41,6 +41,9 @@ pub(super) struct Texts {
     pub(super) block_why: &'static str,
     /// What to do about it.
     pub(super) block_cure: &'static str,
+    /// The same where the owner said so, and not the traffic.
+    pub(super) rule_why: &'static str,
+    pub(super) rule_cure: &'static str,
     /// The button that leads to a harder challenge.
     pub(super) block_back: &'static str,
     pub(super) throttle_title: &'static str,

@@ -9,6 +9,7 @@ use cattlegrid_http1::Name;
 
 use super::Facts;
 use super::Judged;
+use crate::challenge::BlockedBy;
 use crate::challenge::Language;
 use crate::challenge::Page;
 use crate::challenge::Reader;
@@ -29,7 +30,7 @@ pub(crate) fn contain(gate: &Gate, live: &Live, facts: &Facts<'_>, judged: &Judg
     match judged.done {
         Decision::Block => {
             let trap = trap(gate, live, facts, judged, reader);
-            block(gate, live, facts, (reader, &number), &trap)
+            block(gate, live, facts, judged, (reader, &number, &trap))
         }
         Decision::Throttle => {
             let seconds = judged.decided.retry_after;
@@ -65,9 +66,13 @@ fn block(
     gate: &Gate,
     live: &Live,
     facts: &Facts<'_>,
-    (reader, number): (Reader, &str),
-    trap: &str,
+    judged: &Judged,
+    (reader, number, trap): (Reader, &str, &str),
 ) -> Page {
+    let by = match judged.decided.reason {
+        Reason::OwnersRule | Reason::OwnersEntry | Reason::Declared => BlockedBy::Owner,
+        _ => BlockedBy::Traffic,
+    };
     let visitor = facts.visitor();
     let may_lift = matches!(reader, Reader::Person(_)) && gate.can_be_lifted(visitor.source);
     let way_back = may_lift.then(|| {
@@ -76,7 +81,9 @@ fn block(
         gate.challenger
             .mint(&visitor, target.as_bytes(), terms, cookies, gate.moment())
     });
-    let page = live.pages.block(reader, number, way_back.as_ref(), trap);
+    let page = live
+        .pages
+        .block(reader, by, number, way_back.as_ref(), trap);
     page.with_cookie(way_back.and_then(|puzzle| puzzle.set_cookie))
 }
 

@@ -43,7 +43,7 @@ fn all(language: Language, text: &str) -> Vec<Page> {
         pages.question(language, (text, Question::of(5)), 20, Note::Early),
         pages.question(language, (text, Question::of(6)), 10, Note::New),
         pages.cookies_needed(language, text),
-        pages.block(reader, text, None, ""),
+        pages.block(reader, BlockedBy::Traffic, text, None, ""),
         pages.throttle(reader, 30, "K7QX-29FM"),
         pages.upstream_failed(reader, Upstream::Unreachable, text),
         pages.upstream_failed(reader, Upstream::Late, text),
@@ -61,7 +61,7 @@ fn all_json(text: &str) -> Vec<Page> {
     };
     vec![
         pages.challenge_needed(),
-        pages.block(reader, text, None, ""),
+        pages.block(reader, BlockedBy::Traffic, text, None, ""),
         pages.throttle(reader, 30, "K7QX-29FM"),
         pages.upstream_failed(reader, Upstream::Unreachable, text),
         pages.upstream_failed(reader, Upstream::Late, text),
@@ -170,8 +170,12 @@ fn programs_get_json_that_can_be_read() {
             assert!(value.is_object(), "{}", page.body);
         }
     }
-    let block: Value =
-        serde_json::from_str(&pages("mail").block(Reader::Program, "a-1", None, "").body).unwrap();
+    let block: Value = serde_json::from_str(
+        &pages("mail")
+            .block(Reader::Program, BlockedBy::Traffic, "a-1", None, "")
+            .body,
+    )
+    .unwrap();
     assert_eq!(
         (&block["error"], &block["incident"]),
         (&json!("blocked"), &json!("a-1"))
@@ -237,7 +241,13 @@ fn pages_are_small_in_every_language_and_say_it_in_that_language() {
         assert!(cookies.body.contains("<a href=\"/wanted?a=1&amp;b=2\">"));
         let wait = pages("").throttle(Reader::Person(language), 45, "K7QX-29FM");
         assert!(wait.body.contains("45") && !wait.body.contains("{n}"));
-        let block = pages("").block(Reader::Person(language), "2f9c-11", None, "");
+        let block = pages("").block(
+            Reader::Person(language),
+            BlockedBy::Traffic,
+            "2f9c-11",
+            None,
+            "",
+        );
         assert!(block.body.contains("2f9c-11") && block.body.contains(&escape(texts.no_contact)));
     }
 }
@@ -252,7 +262,13 @@ fn a_frame_of_the_owner_holds_every_page() {
     let language = Language::French;
     for page in [
         framed.challenge(language, &puzzle("x"), Some(10), ""),
-        framed.block(Reader::Person(language), "<b>", None, ""),
+        framed.block(
+            Reader::Person(language),
+            BlockedBy::Traffic,
+            "<b>",
+            None,
+            "",
+        ),
         framed.cookies_needed(language, "/"),
     ] {
         assert!(page.body.starts_with("<!doctype html><html lang=\"fr\">"));
@@ -267,7 +283,13 @@ fn a_frame_of_the_owner_holds_every_page() {
 fn only_addresses_become_links() {
     let foot = |contact: &str| {
         pages(contact)
-            .block(Reader::Person(Language::English), "1", None, "")
+            .block(
+                Reader::Person(Language::English),
+                BlockedBy::Traffic,
+                "1",
+                None,
+                "",
+            )
             .body
     };
     assert!(
@@ -292,12 +314,34 @@ fn a_trap_says_in_every_language_that_it_is_for_robots() {
         assert!(link.starts_with("<a href=\"/.cattlegrid/more/token\" rel=\"nofollow\" hidden inert aria-hidden=\"true\" tabindex=\"-1\">"), "{link}");
         assert!(said.insert(link.clone()), "{link}");
         let challenge = pages("").challenge(language, &puzzle("x"), Some(10), &link);
-        let block = pages("").block(Reader::Person(language), "1", None, &link);
+        let block = pages("").block(
+            Reader::Person(language),
+            BlockedBy::Traffic,
+            "1",
+            None,
+            &link,
+        );
         for page in [challenge, block] {
             let (before, behind) = page.body.split_once(&link).unwrap();
             assert!(before.contains("<main") && behind.contains("</main>"));
         }
-        let program = pages("").block(Reader::Program, "1", None, &link);
+        let program = pages("").block(Reader::Program, BlockedBy::Traffic, "1", None, &link);
         assert!(!program.body.contains("more/token"));
+    }
+}
+
+#[test]
+fn who_is_refused_by_the_owner_is_not_called_a_program() {
+    for language in Language::ALL {
+        let page = |by| pages("").block(Reader::Person(language), by, "1", None, "");
+        let texts = Texts::of(language);
+        let by_owner = page(BlockedBy::Owner).body;
+        assert!(by_owner.contains(&*escape(texts.rule_why)));
+        assert!(!by_owner.contains(&*escape(texts.block_why)));
+        assert!(
+            page(BlockedBy::Traffic)
+                .body
+                .contains(&*escape(texts.block_why))
+        );
     }
 }

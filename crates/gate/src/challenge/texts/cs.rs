@@ -23,6 +23,8 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "Přístup odepřen",
     block_why: "Požadavky z vaší sítě vypadaly jako požadavky programu, který tento web kopíruje.",
     block_cure: "Pokud jste člověk, jde o omyl. Sdělte provozovateli níže uvedené číslo; ukazuje, proč byl přístup odepřen, a provozovatel jej může povolit.",
+    rule_why: "Provozovatel tohoto webu tento požadavek nepovoluje.",
+    rule_cure: "Pokud jde podle vás o omyl, sdělte provozovateli níže uvedené číslo; ukazuje, proč byl požadavek odmítnut.",
     block_back: "Jsem člověk: ať můj prohlížeč provede delší výpočet",
     throttle_title: "Počkejte prosím chvíli",
     throttle_why: "Během krátké doby bylo vyžádáno příliš mnoho stránek.",

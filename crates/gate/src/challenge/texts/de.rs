@@ -23,6 +23,8 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "Kein Zugang",
     block_why: "Anfragen aus Ihrem Netz sahen aus wie die eines Programms, das diese Website kopiert.",
     block_cure: "Wenn Sie ein Mensch sind, ist das ein Irrtum. Nennen Sie dem Betreiber die Nummer unten; sie zeigt, warum Sie abgewiesen wurden, und er kann Sie einlassen.",
+    rule_why: "Der Betreiber dieser Website lässt diese Anfrage nicht zu.",
+    rule_cure: "Wenn Sie das für einen Irrtum halten, nennen Sie dem Betreiber die Nummer unten; sie zeigt, warum die Anfrage abgelehnt wurde.",
     block_back: "Ich bin ein Mensch: Mein Browser soll eine längere Rechnung lösen",
     throttle_title: "Bitte warten Sie kurz",
     throttle_why: "In kurzer Zeit wurden zu viele Seiten abgerufen.",

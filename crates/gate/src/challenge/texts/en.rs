@@ -23,6 +23,8 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "No access",
     block_why: "Requests from your network looked like those of a program that copies this site.",
     block_cure: "If you are a person, this is a mistake. Tell the operator the number below; it shows why you were turned away, and the operator can let you in.",
+    rule_why: "The operator of this site does not allow this request.",
+    rule_cure: "If you think this is a mistake, tell the operator the number below; it shows why the request was refused.",
     block_back: "I am a person: let my browser do a longer calculation",
     throttle_title: "Please wait a little",
     throttle_why: "Too many pages were asked for in a short time.",

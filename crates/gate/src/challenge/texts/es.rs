@@ -23,6 +23,8 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "Sin acceso",
     block_why: "Las peticiones de su red parecían las de un programa que copia este sitio.",
     block_cure: "Si usted es una persona, se trata de un error. Indique al responsable el número de abajo; muestra por qué se le negó el acceso, y el responsable puede dárselo.",
+    rule_why: "El responsable de este sitio no permite esta petición.",
+    rule_cure: "Si cree que es un error, indique al responsable el número de abajo; muestra por qué se rechazó la petición.",
     block_back: "Soy una persona: que mi navegador haga un cálculo más largo",
     throttle_title: "Espere un poco, por favor",
     throttle_why: "Se han pedido demasiadas páginas en poco tiempo.",

@@ -23,6 +23,8 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "Accès refusé",
     block_why: "Des requêtes de votre réseau ressemblaient à celles d’un programme qui copie ce site.",
     block_cure: "Si vous êtes une personne, c’est une erreur. Indiquez à l’exploitant le numéro ci-dessous ; il montre pourquoi l’accès a été refusé, et l’exploitant peut vous l’ouvrir.",
+    rule_why: "L’exploitant de ce site n’autorise pas cette requête.",
+    rule_cure: "Si vous pensez que c’est une erreur, indiquez à l’exploitant le numéro ci-dessous ; il montre pourquoi la requête a été refusée.",
     block_back: "Je suis une personne : mon navigateur fera un calcul plus long",
     throttle_title: "Veuillez patienter un peu",
     throttle_why: "Trop de pages ont été demandées en peu de temps.",

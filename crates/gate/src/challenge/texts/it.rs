@@ -23,6 +23,8 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "Accesso negato",
     block_why: "Le richieste dalla sua rete sembravano quelle di un programma che copia questo sito.",
     block_cure: "Se è una persona, si tratta di un errore. Comunichi al gestore il numero qui sotto; mostra perché l’accesso è stato negato, e il gestore può concederlo.",
+    rule_why: "Il gestore di questo sito non consente questa richiesta.",
+    rule_cure: "Se pensa che sia un errore, comunichi al gestore il numero qui sotto; mostra perché la richiesta è stata rifiutata.",
     block_back: "Sono una persona: il mio browser farà un calcolo più lungo",
     throttle_title: "Attenda un poco, per favore",
     throttle_why: "Sono state richieste troppe pagine in poco tempo.",

@@ -23,6 +23,8 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "Geen toegang",
     block_why: "Verzoeken vanaf uw netwerk leken op die van een programma dat deze site kopieert.",
     block_cure: "Bent u een mens, dan is dit een vergissing. Geef de beheerder het nummer hieronder; het laat zien waarom u geweigerd bent, en de beheerder kan u toelaten.",
+    rule_why: "De beheerder van deze site staat dit verzoek niet toe.",
+    rule_cure: "Denkt u dat dit een vergissing is, geef de beheerder dan het nummer hieronder; het laat zien waarom het verzoek geweigerd is.",
     block_back: "Ik ben een mens: laat mijn browser een langere berekening doen",
     throttle_title: "Wacht even alstublieft",
     throttle_why: "Er zijn in korte tijd te veel pagina’s opgevraagd.",

@@ -23,6 +23,8 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "Brak dostępu",
     block_why: "Zapytania z Twojej sieci wyglądały jak zapytania programu, który kopiuje tę witrynę.",
     block_cure: "Jeśli jesteś człowiekiem, to pomyłka. Podaj operatorowi poniższy numer; pokazuje on, dlaczego odmówiono dostępu, a operator może go przywrócić.",
+    rule_why: "Operator tej witryny nie zezwala na to zapytanie.",
+    rule_cure: "Jeśli to pomyłka, podaj operatorowi poniższy numer; pokazuje on, dlaczego zapytanie odrzucono.",
     block_back: "Jestem człowiekiem: niech moja przeglądarka wykona dłuższe obliczenie",
     throttle_title: "Proszę chwilę poczekać",
     throttle_why: "W krótkim czasie pobrano zbyt wiele stron.",

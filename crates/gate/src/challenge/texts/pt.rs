@@ -23,6 +23,8 @@ pub(super) const TEXTS: Texts = Texts {
     block_title: "Sem acesso",
     block_why: "Os pedidos da sua rede pareciam os de um programa que copia este site.",
     block_cure: "Se é uma pessoa, trata-se de um engano. Indique ao responsável o número abaixo; mostra por que motivo o acesso foi recusado, e o responsável pode concedê-lo.",
+    rule_why: "O responsável por este site não permite este pedido.",
+    rule_cure: "Se acha que é um engano, indique ao responsável o número abaixo; mostra por que motivo o pedido foi recusado.",
     block_back: "Sou uma pessoa: que o meu navegador faça um cálculo mais longo",
     throttle_title: "Aguarde um pouco, por favor",
     throttle_why: "Foram pedidas demasiadas páginas em pouco tempo.",
