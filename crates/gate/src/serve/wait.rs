@@ -69,12 +69,13 @@ pub(crate) struct Question {
 #[derive(Debug)]
 pub(crate) struct Slowed {
     worker: Arc<Worker>,
+    user: u64,
     seconds: u32,
 }
 
 impl Drop for Slowed {
     fn drop(&mut self) {
-        self.worker.gate.sign_ins.release();
+        self.worker.gate.sign_ins.release(self.user);
     }
 }
 
@@ -99,7 +100,7 @@ pub(super) fn judge(
         },
     };
     let judged = gate.judge(live, facts);
-    let slowed = judged.held.and_then(|held| hold(connection, live, held));
+    let slowed = (judged.held.zip(facts.user)).and_then(|held| hold(connection, live, held));
     if let Some(slowed) = slowed {
         return Err(Wait::Turn(slowed));
     }
@@ -108,13 +109,14 @@ pub(super) fn judge(
 }
 
 /// Takes a place among the requests that are held back.
-fn hold(connection: &Connection, live: &Live, held: Held) -> Option<Slowed> {
+fn hold(connection: &Connection, live: &Live, (held, user): (Held, u64)) -> Option<Slowed> {
     let TooFast::Slow { most, .. } = live.setup.sign_in.too_fast else {
         return None;
     };
     let worker = &connection.worker;
-    worker.gate.sign_ins.hold(most).then(|| Slowed {
+    worker.gate.sign_ins.hold(user, most).then(|| Slowed {
         worker: Arc::clone(worker),
+        user,
         seconds: held.seconds,
     })
 }

@@ -8,8 +8,6 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::OnceLock;
 use std::sync::PoisonError;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering;
 
 use sha2::Digest;
 use sha2::Sha256;
@@ -21,6 +19,8 @@ const GOOD_ROWS: usize = 1 << 14;
 const REFUSED_ROWS: usize = 1 << 12;
 /// For so long somebody whom the site knew is asked about before strangers: a flood of made-up cookies does not sign people out.
 const KNOWN_MS: u64 = 3_600_000;
+/// Places of one person among requests that are held back, at least.
+const OWN_MIN: usize = 4;
 
 /// The keyed hash of a site and the session cookies for it.
 pub(crate) type Session = [u8; 16];
@@ -114,8 +114,14 @@ pub(crate) struct SignIns {
     good: OnceLock<Table>,
     refused: OnceLock<Table>,
     asking: Mutex<HashMap<Session, watch::Receiver<Option<Answer>>>>,
-    /// Requests that are held back.
-    slowed: AtomicUsize,
+    slowed: Mutex<Slowed>,
+}
+
+/// Requests that are held back, all together and of each person.
+#[derive(Debug, Default)]
+struct Slowed {
+    all: usize,
+    by_user: HashMap<u64, usize>,
 }
 
 impl SignIns {
@@ -128,7 +134,7 @@ impl SignIns {
             good: OnceLock::new(),
             refused: OnceLock::new(),
             asking: Mutex::default(),
-            slowed: AtomicUsize::new(0),
+            slowed: Mutex::default(),
         })
     }
 
@@ -219,19 +225,30 @@ impl SignIns {
         self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes one of so many places for requests that are held back.
-    pub(crate) fn hold(&self, most: usize) -> bool {
-        let held = self
-            .slowed
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |slowed| {
-                (slowed < most).then_some(slowed + 1)
-            });
-        held.is_ok()
+    /// Takes one of so many places for requests that are held back. One person can have a quarter of them, so that others wait as well.
+    pub(crate) fn hold(&self, user: u64, most: usize) -> bool {
+        let mut slowed = self.slowed();
+        let own = slowed.by_user.get(&user).copied().unwrap_or(0);
+        let has_room = slowed.all < most && own < (most / 4).max(OWN_MIN);
+        if has_room {
+            slowed.all += 1;
+            slowed.by_user.insert(user, own + 1);
+        }
+        has_room
     }
 
     /// Gives the place back.
-    pub(crate) fn release(&self) {
-        self.slowed.fetch_sub(1, Ordering::Relaxed);
+    pub(crate) fn release(&self, user: u64) {
+        let mut slowed = self.slowed();
+        slowed.all = slowed.all.saturating_sub(1);
+        match slowed.by_user.get_mut(&user) {
+            Some(own) if *own > 1 => *own -= 1,
+            _ => drop(slowed.by_user.remove(&user)),
+        }
+    }
+
+    fn slowed(&self) -> MutexGuard<'_, Slowed> {
+        self.slowed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -284,8 +301,11 @@ mod tests {
     #[test]
     fn so_many_requests_are_held_back() {
         let known = SignIns::new().unwrap();
-        assert!(known.hold(2) && known.hold(2) && !known.hold(2));
-        known.release();
-        assert!(known.hold(2));
+        assert!(known.hold(7, 2) && known.hold(8, 2) && !known.hold(8, 2));
+        known.release(7);
+        assert!(known.hold(8, 2));
+        // One person leaves places to others.
+        let own = (0..100).take_while(|_| known.hold(9, 100)).count();
+        assert_eq!((own, known.hold(10, 100)), (25, true));
     }
 }
