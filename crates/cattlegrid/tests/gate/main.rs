@@ -33,6 +33,7 @@ mod hosts;
 mod http1;
 mod http2;
 mod http2_heads;
+mod impostors;
 mod ipv6;
 mod learning;
 mod listeners;

@@ -88,10 +88,16 @@ pub enum Defence {
     SignIn,
     /// Questions to sites about sessions are limited by source.
     SignInAsks,
+    /// A robot's name must lead back to its address.
+    ForwardDns,
+    /// Names of robots are compared by whole labels.
+    WholeLabels,
+    /// Lookups of names are limited: so many at once, and not again soon after a failure.
+    Lookups,
 }
 
 #[cfg(debug_assertions)]
-const NAMES: [(&str, Defence); 42] = [
+const NAMES: [(&str, Defence); 45] = [
     ("framing", Defence::Framing),
     ("host", Defence::Host),
     ("spoofed_headers", Defence::SpoofedHeaders),
@@ -134,6 +140,9 @@ const NAMES: [(&str, Defence); 42] = [
     ("trap_names", Defence::TrapNames),
     ("sign_in", Defence::SignIn),
     ("sign_in_asks", Defence::SignInAsks),
+    ("forward_dns", Defence::ForwardDns),
+    ("whole_labels", Defence::WholeLabels),
+    ("lookups", Defence::Lookups),
 ];
 
 /// Which defences are on.
