@@ -44,6 +44,11 @@ pub(crate) fn answer(
         return maze::answer(connection, live, facts, trap);
     }
     let page = match (facts.method, name, body) {
+        (&Method::GET | &Method::HEAD, "answer" | "question", _)
+            if !live.setup.defences.has(Defence::PostOnly) =>
+        {
+            answered_by_address(connection, live, facts, name)
+        }
         // Who loads the page of a question again, or opens it from somewhere else.
         (&Method::GET | &Method::HEAD, "question" | "back", _) => live.pages.led_back("/"),
         (&Method::GET | &Method::HEAD, name, _) => asset(name),
@@ -60,6 +65,20 @@ pub(crate) fn answer(
         _ => no_page(),
     };
     finish(connection, live, facts, page)
+}
+
+/// What a page would do that takes answers from its address, as any link or image of another site could send them.
+fn answered_by_address(
+    connection: &Connection,
+    live: &Live,
+    facts: &Facts<'_>,
+    name: &str,
+) -> Page {
+    let query = facts.target.split_once('?').map_or("", |(_, query)| query);
+    match name {
+        "answer" => solved(connection, live, facts, query.as_bytes()),
+        _ => question(&connection.worker.gate, live, facts, query.as_bytes()),
+    }
 }
 
 /// Counts and logs a response of the gate's own.

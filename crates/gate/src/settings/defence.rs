@@ -94,10 +94,12 @@ pub enum Defence {
     WholeLabels,
     /// Lookups of names are limited: so many at once, and not again soon after a failure.
     Lookups,
+    /// An answer counts in a form that is sent, never in an address.
+    PostOnly,
 }
 
 #[cfg(debug_assertions)]
-const NAMES: [(&str, Defence); 45] = [
+const NAMES: [(&str, Defence); 46] = [
     ("framing", Defence::Framing),
     ("host", Defence::Host),
     ("spoofed_headers", Defence::SpoofedHeaders),
@@ -143,6 +145,7 @@ const NAMES: [(&str, Defence); 45] = [
     ("forward_dns", Defence::ForwardDns),
     ("whole_labels", Defence::WholeLabels),
     ("lookups", Defence::Lookups),
+    ("post_only", Defence::PostOnly),
 ];
 
 /// Which defences are on.
