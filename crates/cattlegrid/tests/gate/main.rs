@@ -13,6 +13,7 @@ mod caddy;
 mod challenge;
 mod clearance;
 mod clients;
+mod clocks;
 mod containment;
 mod crawlers;
 mod day;
