@@ -1,5 +1,6 @@
 //! The gate's own pages: the files of a challenge, and answers to it. Those behind traps are in [`maze`].
 
+use cattlegrid_core::request::Source;
 use cattlegrid_http1::Method;
 
 use super::exchange::Next;
@@ -108,6 +109,13 @@ fn asset(name: &str) -> Page {
     page
 }
 
+/// Counts a solution: the next one of its source and network costs more.
+fn count_solution(live: &Live, source: Source, time: u32) {
+    if live.setup.defences.has(Defence::SolvedCounts) {
+        live.policy.count_solution(source, time);
+    }
+}
+
 /// Checks an answer to a challenge, and gives a clearance for it.
 fn solved(connection: &Connection, live: &Live, facts: &Facts<'_>, body: &[u8]) -> Page {
     let gate = &connection.worker.gate;
@@ -123,7 +131,7 @@ fn solved(connection: &Connection, live: &Live, facts: &Facts<'_>, body: &[u8]) 
     {
         Ok(solved) => {
             if solved.earned == Earned::New {
-                policy.count_solution(visitor.source, time);
+                count_solution(live, visitor.source, time);
             }
             gate.metrics.solved.inc();
             let page = live.pages.solved(&solved);
@@ -178,7 +186,7 @@ fn question(gate: &Gate, live: &Live, facts: &Facts<'_>, body: &[u8]) -> Page {
     match answered {
         Ok(solved) => {
             if solved.earned == Earned::New {
-                policy.count_solution(visitor.source, time);
+                count_solution(live, visitor.source, time);
             }
             gate.metrics.solved.inc();
             gate.metrics.questions_answered.inc();

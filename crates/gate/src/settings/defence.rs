@@ -96,10 +96,12 @@ pub enum Defence {
     Lookups,
     /// An answer counts in a form that is sent, never in an address.
     PostOnly,
+    /// Solutions of a source and of its network are counted.
+    SolvedCounts,
 }
 
 #[cfg(debug_assertions)]
-const NAMES: [(&str, Defence); 46] = [
+const NAMES: [(&str, Defence); 47] = [
     ("framing", Defence::Framing),
     ("host", Defence::Host),
     ("spoofed_headers", Defence::SpoofedHeaders),
@@ -146,6 +148,7 @@ const NAMES: [(&str, Defence); 46] = [
     ("whole_labels", Defence::WholeLabels),
     ("lookups", Defence::Lookups),
     ("post_only", Defence::PostOnly),
+    ("solved_counts", Defence::SolvedCounts),
 ];
 
 /// Which defences are on.
