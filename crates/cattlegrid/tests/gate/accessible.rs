@@ -25,7 +25,7 @@ fn start(settings: &[&str]) -> Option<Chromium> {
     for name in settings {
         preferences[format!("profile.default_content_setting_values.{name}")] = json!(BLOCKED);
     }
-    Session::start("1400,900", &preferences).map(Chromium)
+    Session::start("1400,900", &preferences, &[]).map(Chromium)
 }
 
 fn limits(bits: u8) -> Wanted {

@@ -27,7 +27,7 @@ impl Chromium {
     /// Starts a browser that prefers a language, or says that there is none.
     pub(crate) fn start(language: &str) -> Option<Chromium> {
         let preferences = json!({"intl.accept_languages": language});
-        Session::start("900,700", &preferences).map(Chromium)
+        Session::start("900,700", &preferences, &[]).map(Chromium)
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Value {
@@ -99,7 +99,7 @@ pub(crate) fn site() -> Origin {
     }))
 }
 
-fn limits(bits: u8) -> Wanted {
+pub(crate) fn limits(bits: u8) -> Wanted {
     Wanted {
         parts: format!("[gate.challenge]\nbits = {bits}\n[policy]\nk1 = 5\n"),
         ..Wanted::default()
@@ -200,7 +200,7 @@ fn h105_two_tabs_that_are_challenged_at_once_both_end_on_their_page() {
 }
 
 /// What is put in the place of something else in answers, in as many bytes.
-type Edits = &'static [(&'static str, &'static str)];
+pub(crate) type Edits = &'static [(&'static str, &'static str)];
 
 /// Spoils every cookie that the gate sets, as a browser that refuses them does.
 const WITHOUT_COOKIES: Edits = &[("set-cookie", "xet-cookie")];
@@ -215,7 +215,7 @@ const WITHOUT_COUNT: Edits = &[
 ];
 
 /// Passes bytes on with edits.
-fn editing(gate: SocketAddr, edits: Edits) -> SocketAddr {
+pub(crate) fn editing(gate: SocketAddr, edits: Edits) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {

@@ -17,6 +17,7 @@ use crate::harness::free_port;
 use crate::solve::Browser;
 use crate::solve::Puzzle;
 use crate::without_javascript::Asked;
+use crate::without_javascript::asked;
 
 /// A browser that has solved a challenge.
 pub(crate) fn cleared(gate: &Gate, source: &str) -> Browser {
@@ -323,4 +324,55 @@ fn h092_cookies_on_https_cannot_come_from_sibling_sites() {
     let off = "without = [\"cookie_attributes\"]";
     let gate = secure_gate(&origin, off, folder.path(), port);
     assert_eq!(h092_is_withstood(&gate, port), [false; 3]);
+}
+
+/// Sends right answers in addresses, as a link or an image of another site makes a browser do: its cookies go with a link. Nothing may come
+/// of it, and what was answered so is still to be answered.
+fn answers_in_addresses(gate: &Gate) -> Result<(), String> {
+    for (net, name) in [(40, "answer"), (41, "question")] {
+        for (number, method) in ["GET", "HEAD"].into_iter().enumerate() {
+            let source = format!("127.0.{net}.{number}");
+            let (mut browser, challenge) = challenged(gate, &source, "/wanted");
+            let form = match name {
+                "answer" => crate::solve::solve(&challenge.text()),
+                _ => asked(&challenge).form(),
+            };
+            let path = format!("/.cattlegrid/{name}?{form}");
+            for (site, part) in [
+                ("cross-site", "document"),
+                ("cross-site", "image"),
+                ("none", "document"),
+            ] {
+                let headers = [("Sec-Fetch-Site", site), ("Sec-Fetch-Dest", part)];
+                let answer = browser.send(method, &path, &headers, "");
+                let set = answer.values("set-cookie");
+                must(set.is_empty(), &format!("{method} {name}: {set:?}"))?;
+            }
+            must(browser.get("/wanted").status == 403, "no clearance")?;
+            let posted = browser.post(name, &form);
+            let is_cleared = posted
+                .values("set-cookie")
+                .iter()
+                .any(|set| set.starts_with("cattlegrid="));
+            must(is_cleared, &format!("{name} is spent: {}", posted.text()))?;
+            must(browser.get("/wanted").status == 200, "cleared")?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn h095_an_answer_in_an_address_counts_for_nothing_and_is_not_spent() {
+    let origin = Origin::start();
+    // A question that need not wait, or that would be what stops the answer.
+    let mut gate = Gate::with(
+        &origin,
+        strict("without = [\"question_wait\", \"question_turns\"]"),
+    );
+    withstands(&mut gate, answers_in_addresses);
+    drop(gate);
+    let all = "without = [\"question_wait\", \"question_turns\", \"post_only\"]";
+    let gate = Gate::with(&origin, strict(all));
+    let succeeded = answers_in_addresses(&gate).unwrap_err();
+    assert!(succeeded.contains("cattlegrid="), "{succeeded}");
 }

@@ -1,14 +1,11 @@
-//! Robots that name themselves: proven ones pass, impostors are challenged at once, and programs that are no browsers keep working without
-//! a free pass. Public addresses come through a trusted proxy's header.
+//! Robots that name themselves: those from published networks pass, owners say what each gets, and programs that are no browsers keep
+//! working without a free pass. Public addresses come through a trusted proxy's header. Robots that name servers prove are in
+//! [`crate::impostors`].
 
 use std::process::Command;
-use std::time::Duration;
 use std::time::Instant;
 
 use crate::harness::Gate;
-use crate::harness::Manner;
-use crate::harness::NameRecord;
-use crate::harness::NameServer;
 use crate::harness::Origin;
 use crate::harness::Wanted;
 use crate::harness::say;
@@ -17,7 +14,8 @@ use crate::skip::has;
 use crate::solve::Browser;
 use crate::solve::Puzzle;
 
-const GOOGLEBOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
+pub(crate) const GOOGLEBOT: &str =
+    "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
 
 /// A gate behind a proxy, with these lines in `[gate.crawlers]`.
 fn gate(origin: &Origin, crawlers: &str) -> Gate {
@@ -33,13 +31,8 @@ fn gate(origin: &Origin, crawlers: &str) -> Gate {
     )
 }
 
-/// A gate that asks this name server.
-fn asking(origin: &Origin, server: &NameServer) -> Gate {
-    gate(origin, &format!("resolver = \"{}\"", server.address))
-}
-
 /// A client with an address and an agent.
-fn client(gate: &Gate, address: &str, agent: &str) -> Browser {
+pub(crate) fn client(gate: &Gate, address: &str, agent: &str) -> Browser {
     let mut client = Browser::new("127.0.0.1", gate.address)
         .with("X-Forwarded-For", address)
         .with("User-Agent", agent);
@@ -48,14 +41,14 @@ fn client(gate: &Gate, address: &str, agent: &str) -> Browser {
 }
 
 /// Pages of so many that pass.
-fn passed(client: &mut Browser, pages: std::ops::Range<usize>) -> usize {
+pub(crate) fn passed(client: &mut Browser, pages: std::ops::Range<usize>) -> usize {
     pages
         .filter(|page| client.get(&format!("/page/{page}")).status == 200)
         .count()
 }
 
 /// The reason in the log of the last request for a path.
-fn reason(gate: &Gate, path: &str) -> String {
+pub(crate) fn reason(gate: &Gate, path: &str) -> String {
     let of_path = |line: &serde_json::Value| line["target"] == path;
     wait_for("the request is in the log", || {
         gate.log().iter().any(of_path)
@@ -277,172 +270,6 @@ fn programs_that_are_no_browsers_keep_working_and_have_no_free_pass() {
     // The same behind other methods, and with addresses of queries that differ.
     assert!(served("npm/10.2.4", "POST", &pages, 1000) <= 21);
     assert!(served("git/2.43.0", "GET", &|at| format!("/page/x?{at}"), 1000) <= 21);
-}
-
-#[test]
-fn h052_names_that_lead_back_prove_a_robot() {
-    let origin = Origin::start();
-    let server = NameServer::start();
-    let gate = asking(&origin, &server);
-    let right = |address: &str, names: &[&str]| {
-        server.names(address, names);
-    };
-    // One name; the last of several; capitals and a last dot; an alias on the way; IPv6.
-    right("192.0.2.1", &["crawl-1.googlebot.com"]);
-    server.addresses("crawl-1.googlebot.com", &["192.0.2.77", "192.0.2.1"]);
-    right(
-        "192.0.2.2",
-        &[
-            "host.example",
-            "crawl-x.googlebot.com",
-            "crawl-2.googlebot.com",
-        ],
-    );
-    server.addresses("crawl-x.googlebot.com", &["192.0.2.9"]);
-    server.addresses("crawl-2.googlebot.com", &["192.0.2.2"]);
-    right("192.0.2.3", &["Crawl-3.GoogleBot.COM."]);
-    server.addresses("crawl-3.googlebot.com", &["192.0.2.3"]);
-    right("192.0.2.4", &["crawl-4.googlebot.com"]);
-    server.has(
-        "crawl-4.googlebot.com",
-        &[NameRecord::Alias("real.googlebot.com".to_owned())],
-    );
-    server.addresses("real.googlebot.com", &["192.0.2.4"]);
-    right("2001:db8::5", &["crawl-5.googlebot.com"]);
-    server.addresses("crawl-5.googlebot.com", &["2001:db8::5"]);
-    for address in [
-        "192.0.2.1",
-        "192.0.2.2",
-        "192.0.2.3",
-        "192.0.2.4",
-        "2001:db8::5",
-    ] {
-        let mut robot = client(&gate, address, GOOGLEBOT);
-        wait_for("the robot is proven", || {
-            robot.get("/robot");
-            reason(&gate, "/robot") == "proven"
-        });
-        assert_eq!(passed(&mut robot, 0..500), 500, "{address}");
-    }
-    // The answers are kept: one lookup of a few queries for each.
-    let queries = server.queries.load(std::sync::atomic::Ordering::Relaxed);
-    assert!(queries <= 12, "{queries}");
-}
-
-#[test]
-fn h052_h053_h056_impostors_are_challenged_at_once() {
-    let origin = Origin::start();
-    let server = NameServer::start();
-    let gate = asking(&origin, &server);
-    server.names("192.0.2.1", &["crawl-1.googlebot.com"]); // no address
-    server.names("192.0.2.2", &["crawl-2.googlebot.com"]);
-    server.addresses("crawl-2.googlebot.com", &["66.249.66.1"]); // another's
-    server.addresses("crawl-3.googlebot.com", &["192.0.2.3"]); // an address, no name
-    server.names("192.0.2.4", &["evilgooglebot.com"]);
-    server.addresses("evilgooglebot.com", &["192.0.2.4"]);
-    server.names("192.0.2.5", &["crawl.googlebot.com.evil.example"]);
-    server.addresses("crawl.googlebot.com.evil.example", &["192.0.2.5"]);
-    server.names("192.0.2.6", &["1-2-3-4.bc.googleusercontent.com"]); // a rented machine
-    server.addresses("1-2-3-4.bc.googleusercontent.com", &["192.0.2.6"]);
-    server.names("192.0.2.7", &["google-proxy-1.google.com"]); // fetches for anybody
-    server.addresses("google-proxy-1.google.com", &["192.0.2.7"]);
-    server.names("192.0.2.8", &["crawl-8.googlebot.com"]);
-    server.addresses("crawl-8.googlebot.com", &["::ffff:192.0.2.8"]); // the wrong kind
-    server.names("192.0.2.9", &["loop.googlebot.com"]);
-    server.has(
-        "loop.googlebot.com",
-        &[NameRecord::Alias("loop.googlebot.com".to_owned())],
-    );
-    server.names("192.0.2.10", &["a\n\"<script>.googlebot.com"]);
-    let long = format!("{}.googlebot.com", ["x".repeat(60).as_str(); 3].join("."));
-    server.names("192.0.2.11", &[&long]);
-    let many: Vec<String> = (0..60).map(|number| format!("n{number}.example")).collect();
-    let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    server.names("192.0.2.12", &many[..12]);
-    for number in 1..=13 {
-        let address = format!("192.0.2.{number}");
-        let mut fake = client(&gate, &address, GOOGLEBOT);
-        let path = format!("/fake/{number}");
-        wait_for(&format!("{address} is challenged"), || {
-            fake.get(&path).status == 403
-        });
-        wait_for(&format!("{address} is disproved in the log"), || {
-            reason(&gate, &path) == "disproved"
-        });
-        assert_eq!(passed(&mut fake, 0..50), 0, "{address}");
-    }
-    // A person whose browser calls itself that solves one challenge, and reads.
-    let mut person = client(&gate, "192.0.2.1", GOOGLEBOT);
-    person.keeps_cookies = true;
-    assert_eq!(person.open("/page/1").status, 200);
-    assert_eq!(person.get("/page/2").status, 200);
-}
-
-#[test]
-fn h055_a_name_server_that_fails_makes_nobody_wait_and_disproves_nobody() {
-    for manner in [Manner::Silent, Manner::Fails] {
-        let origin = Origin::start();
-        let server = NameServer::start();
-        server.set(manner);
-        let gate = asking(&origin, &server);
-        let mut slowest = Duration::ZERO;
-        let mut client = client(&gate, "192.0.2.1", GOOGLEBOT);
-        let mut passed = 0;
-        for number in 0..10_000 {
-            let address = format!("10.{}.{}.7", 1 + number / 250, number % 250);
-            client.headers[0].1 = address;
-            let asked = Instant::now();
-            passed += usize::from(client.get("/page").status == 200);
-            slowest = slowest.max(asked.elapsed());
-        }
-        let queries = server.queries.load(std::sync::atomic::Ordering::Relaxed);
-        say(&format!(
-            "{manner:?}: slowest of 10,000 requests {slowest:?}, {passed} passed, {queries} queries"
-        ));
-        // Nobody is an impostor because a server is silent: each is a visitor with its first page.
-        assert_eq!(passed, 10_000);
-        let log = gate.log();
-        let waits = log.iter().filter_map(|line| line["duration"].as_f64());
-        let longest = waits.fold(0.0, f64::max);
-        say(&format!(
-            "{manner:?}: the longest request took {longest} s in the gate"
-        ));
-        let of_names = log
-            .iter()
-            .filter(|line| line["duration"].as_f64() > Some(0.05))
-            .count();
-        assert!(
-            of_names <= 20,
-            "{of_names} requests took more than 50 ms, {longest} s at most"
-        );
-        // What robots can prove by their networks does not wait for a name server.
-        client.headers[0].1 = "66.249.66.1".to_owned();
-        assert_eq!(super::crawlers::passed(&mut client, 0..100), 100);
-    }
-}
-
-/// A crawler that knows the rules floods the queue from one network, whose names never come: others are verified all the same.
-#[test]
-fn one_network_cannot_keep_others_from_being_verified() {
-    let origin = Origin::start();
-    let server = NameServer::start();
-    server.set(Manner::Selective);
-    server.names("198.51.100.1", &["crawl-1.googlebot.com"]);
-    server.addresses("crawl-1.googlebot.com", &["198.51.100.1"]);
-    let gate = asking(&origin, &server);
-    let mut flood = client(&gate, "192.0.2.1", GOOGLEBOT);
-    for number in 0..2_000 {
-        flood.headers[0].1 = format!("203.0.{}.{}", 113 + number % 4, number / 8);
-        flood.get("/flood");
-    }
-    let asked = Instant::now();
-    let mut robot = client(&gate, "198.51.100.1", GOOGLEBOT);
-    wait_for("the robot is proven", || {
-        robot.get("/robot");
-        reason(&gate, "/robot") == "proven"
-    });
-    say(&format!("verified {:?} after the flood", asked.elapsed()));
-    assert!(asked.elapsed() < Duration::from_secs(5));
 }
 
 /// Other programs of an operator, and people behind its proxies, get nothing by the name of its search engine; what it fetches for users has

@@ -46,27 +46,65 @@ fn exhaust(gate: &Gate, source: &str) {
     while other.get("/used").status == 200 {}
 }
 
+/// Hoards clearances at one address, and uses them up there.
+fn buys_in_bulk(gate: &Gate) -> Result<(), String> {
+    exhaust(gate, "127.0.60.1");
+    let (mut hoarded, bits) = hoard(gate, "127.0.60.1", 100)?;
+    let budgets: Vec<usize> = hoarded.iter_mut().map(|one| taken(one, 50)).collect();
+    let pages: usize = budgets.iter().sum();
+    let figures = format!(
+        "100 clearances of one address: {} to {} bits, {} to {} pages each, {pages} in all",
+        bits[0], bits[99], budgets[0], budgets[99]
+    );
+    say(&figures);
+    must(
+        bits.is_sorted() && bits[99] == bits[0] + 5,
+        &format!("no more work: {figures}"),
+    )?;
+    must(budgets[0] == 40 && budgets[99] == K1, "smaller and smaller")?;
+    must(pages <= 1400, "and no more in all")
+}
+
 #[test]
 fn h197_each_clearance_of_a_source_costs_more_and_buys_less() {
     let origin = Origin::start();
     let policy = "clearance_pages = 40\nclearance_rate = 1000.0\nclearance_burst = 1000";
-    let mut gate = Gate::with(&origin, limits(policy));
-    withstands(&mut gate, |gate| {
-        exhaust(gate, "127.0.60.1");
-        let (mut hoarded, bits) = hoard(gate, "127.0.60.1", 100)?;
-        let budgets: Vec<usize> = hoarded.iter_mut().map(|one| taken(one, 50)).collect();
-        let pages: usize = budgets.iter().sum();
-        say(&format!(
-            "100 clearances of one address: {} to {} bits, {} to {} pages each, {pages} in all",
-            bits[0], bits[99], budgets[0], budgets[99]
-        ));
-        must(
-            bits.is_sorted() && bits[99] == bits[0] + 5,
-            "never less work",
-        )?;
-        must(budgets[0] == 40 && budgets[99] == K1, "smaller and smaller")?;
-        must(pages <= 1400, "and no more in all")
-    });
+    let mut wanted = limits(policy);
+    let mut gate = Gate::with(&origin, wanted.clone());
+    withstands(&mut gate, buys_in_bulk);
+    drop(gate);
+    wanted.gate = "without = [\"solved_counts\"]".to_owned();
+    let gate = Gate::with(&origin, wanted);
+    let bought = buys_in_bulk(&gate).unwrap_err();
+    // All for the price of the first, and all with its pages.
+    assert!(bought.contains("4 to 4 bits, 40 to 40 pages"), "{bought}");
+}
+
+/// Ten addresses of a network earn clearances; gives the bits of work that a neighbour is asked for then.
+fn work_of_a_neighbour(gate: &Gate) -> Result<(u32, u32), String> {
+    let mut first = None;
+    for number in 1..=10 {
+        let (_, bits) = hoard(gate, &format!("127.0.64.{number}"), 4)?;
+        first = first.or(Some(bits[0]));
+    }
+    let (_, bits) = hoard(gate, "127.0.64.99", 1)?;
+    Ok((first.ok_or("none")?, bits[0]))
+}
+
+#[test]
+fn h197_clearances_of_a_network_cost_its_neighbours_more() {
+    let origin = Origin::start();
+    let mut wanted = limits("");
+    let gate = Gate::with(&origin, wanted.clone());
+    let (first, of_neighbour) = work_of_a_neighbour(&gate).unwrap();
+    say(&format!(
+        "{first} bits for the first, {of_neighbour} for a neighbour of 40"
+    ));
+    assert!(of_neighbour > first);
+    wanted.gate = "without = [\"solved_counts\"]".to_owned();
+    let gate = Gate::with(&origin, wanted);
+    let (first, of_neighbour) = work_of_a_neighbour(&gate).unwrap();
+    assert_eq!(of_neighbour, first);
 }
 
 #[test]

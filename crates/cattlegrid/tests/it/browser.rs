@@ -15,7 +15,7 @@ struct Browser(Session);
 impl Browser {
     /// Starts a browser, or says that there is none.
     fn start() -> Option<Browser> {
-        Session::start("1280,1000", &json!({})).map(Browser)
+        Session::start("1280,1000", &json!({}), &[]).map(Browser)
     }
 
     fn post(&self, path: &str, body: &Value) -> Value {

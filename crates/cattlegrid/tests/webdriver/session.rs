@@ -29,8 +29,12 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Starts a browser with a window of this size, `1280,1000`, and preferences; or says that there is none.
-    pub(crate) fn start(size: &str, preferences: &Value) -> Option<Session> {
+    /// Starts a browser with a window of this size, `1280,1000`, preferences and an environment; or says that there is none.
+    pub(crate) fn start(
+        size: &str,
+        preferences: &Value,
+        environment: &[(&str, &str)],
+    ) -> Option<Session> {
         if !has("chromedriver", 1) {
             return None;
         }
@@ -39,6 +43,7 @@ impl Session {
         let mut driver = Command::new("chromedriver")
             .arg(format!("--port={port}"))
             .env("HOME", folder.path())
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

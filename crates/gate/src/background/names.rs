@@ -11,6 +11,8 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::settings::Resolver;
+use crate::settings::defence::Defence;
+use crate::settings::defence::Defences;
 use crate::site::dns;
 use crate::site::dns::Kind;
 use crate::site::dns::Record;
@@ -51,7 +53,11 @@ async fn look_up_all(gate: &Arc<Gate>) {
     let Some(mut lookups) = gate.names.lookups() else {
         return;
     };
-    let room = Arc::new(Semaphore::new(IN_FLIGHT));
+    let at_once = match defences(gate).has(Defence::Lookups) {
+        true => IN_FLIGHT,
+        false => Semaphore::MAX_PERMITS,
+    };
+    let room = Arc::new(Semaphore::new(at_once));
     while !gate.is_ending.load(Ordering::Relaxed) {
         let Ok(Some(lookup)) = timeout(TICK, lookups.recv()).await else {
             continue;
@@ -70,6 +76,10 @@ async fn look_up_all(gate: &Arc<Gate>) {
     }
 }
 
+fn defences(gate: &Gate) -> Defences {
+    gate.live.load().setup.defences
+}
+
 /// What there is to know about an address, and for how many seconds.
 async fn settled(gate: &Gate, lookup: &Lookup) -> (Looked, u32) {
     let server = match gate.live.load().setup.crawlers.resolver {
@@ -77,35 +87,49 @@ async fn settled(gate: &Gate, lookup: &Lookup) -> (Looked, u32) {
         Resolver::System => dns::system_server(),
         Resolver::At(server) => Some(server),
     };
-    let Some(server) = server else {
-        return (Looked::Unknown, FAILED);
+    let defences = defences(gate);
+    let failed = match defences.has(Defence::Lookups) {
+        true => FAILED,
+        false => 0,
     };
-    let confirmed = confirm(server, lookup.address, &lookup.domains);
+    let Some(server) = server else {
+        return (Looked::Unknown, failed);
+    };
+    let confirmed = confirm(server, lookup, &defences);
     match timeout(PATIENCE, confirmed).await {
         Ok(Ok(Some(ttl))) => (Looked::Confirmed, ttl.clamp(CONFIRMED_MIN, CONFIRMED_MAX)),
         Ok(Ok(None)) => (Looked::Denied, DENIED),
-        Ok(Err(dns::Failed::Server)) | Err(_) => (Looked::Unknown, FAILED),
+        Ok(Err(dns::Failed::Server)) | Err(_) => (Looked::Unknown, failed),
     }
 }
 
 /// For how long an address is confirmed, or that it is not.
 async fn confirm(
     server: SocketAddr,
-    address: IpAddr,
-    domains: &[String],
+    lookup: &Lookup,
+    defences: &Defences,
 ) -> Result<Option<u32>, dns::Failed> {
+    let address = lookup.address;
     let reverse = dns::ask(server, &dns::reverse_name(address), Kind::Ptr).await?;
     let names = reverse.records.iter().filter_map(|record| match record {
         Record::Name(name) => Some(name),
         Record::Address(_) => None,
     });
-    let is_own = |name: &&String| domains.iter().any(|domain| dns::lies_in(name, domain));
+    let lies_in = |name: &str, domain: &str| match defences.has(Defence::WholeLabels) {
+        true => dns::lies_in(name, domain),
+        false => name.ends_with(domain),
+    };
+    let domains = &lookup.domains;
+    let is_own = |name: &&String| domains.iter().any(|domain| lies_in(name, domain));
     let kind = match address {
         IpAddr::V4(_) => Kind::A,
         IpAddr::V6(_) => Kind::Aaaa,
     };
     let mut failed = None;
     for name in names.filter(is_own).take(NAMES_MAX) {
+        if !defences.has(Defence::ForwardDns) {
+            return Ok(Some(reverse.ttl));
+        }
         match dns::ask(server, name, kind).await {
             Ok(forward) if forward.records.contains(&Record::Address(address)) => {
                 return Ok(Some(reverse.ttl.min(forward.ttl)));

@@ -1,5 +1,6 @@
 //! The gate's own pages: the files of a challenge, and answers to it. Those behind traps are in [`maze`].
 
+use cattlegrid_core::request::Source;
 use cattlegrid_http1::Method;
 
 use super::exchange::Next;
@@ -44,6 +45,11 @@ pub(crate) fn answer(
         return maze::answer(connection, live, facts, trap);
     }
     let page = match (facts.method, name, body) {
+        (&Method::GET | &Method::HEAD, "answer" | "question", _)
+            if !live.setup.defences.has(Defence::PostOnly) =>
+        {
+            answered_by_address(connection, live, facts, name)
+        }
         // Who loads the page of a question again, or opens it from somewhere else.
         (&Method::GET | &Method::HEAD, "question" | "back", _) => live.pages.led_back("/"),
         (&Method::GET | &Method::HEAD, name, _) => asset(name),
@@ -60,6 +66,20 @@ pub(crate) fn answer(
         _ => no_page(),
     };
     finish(connection, live, facts, page)
+}
+
+/// What a page would do that takes answers from its address, as any link or image of another site could send them.
+fn answered_by_address(
+    connection: &Connection,
+    live: &Live,
+    facts: &Facts<'_>,
+    name: &str,
+) -> Page {
+    let query = facts.target.split_once('?').map_or("", |(_, query)| query);
+    match name {
+        "answer" => solved(connection, live, facts, query.as_bytes()),
+        _ => question(&connection.worker.gate, live, facts, query.as_bytes()),
+    }
 }
 
 /// Counts and logs a response of the gate's own.
@@ -89,6 +109,13 @@ fn asset(name: &str) -> Page {
     page
 }
 
+/// Counts a solution: the next one of its source and network costs more.
+fn count_solution(live: &Live, source: Source, time: u32) {
+    if live.setup.defences.has(Defence::SolvedCounts) {
+        live.policy.count_solution(source, time);
+    }
+}
+
 /// Checks an answer to a challenge, and gives a clearance for it.
 fn solved(connection: &Connection, live: &Live, facts: &Facts<'_>, body: &[u8]) -> Page {
     let gate = &connection.worker.gate;
@@ -104,7 +131,7 @@ fn solved(connection: &Connection, live: &Live, facts: &Facts<'_>, body: &[u8]) 
     {
         Ok(solved) => {
             if solved.earned == Earned::New {
-                policy.count_solution(visitor.source, time);
+                count_solution(live, visitor.source, time);
             }
             gate.metrics.solved.inc();
             let page = live.pages.solved(&solved);
@@ -159,7 +186,7 @@ fn question(gate: &Gate, live: &Live, facts: &Facts<'_>, body: &[u8]) -> Page {
     match answered {
         Ok(solved) => {
             if solved.earned == Earned::New {
-                policy.count_solution(visitor.source, time);
+                count_solution(live, visitor.source, time);
             }
             gate.metrics.solved.inc();
             gate.metrics.questions_answered.inc();

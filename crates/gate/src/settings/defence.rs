@@ -88,10 +88,20 @@ pub enum Defence {
     SignIn,
     /// Questions to sites about sessions are limited by source.
     SignInAsks,
+    /// A robot's name must lead back to its address.
+    ForwardDns,
+    /// Names of robots are compared by whole labels.
+    WholeLabels,
+    /// Lookups of names are limited: so many at once, and not again soon after a failure.
+    Lookups,
+    /// An answer counts in a form that is sent, never in an address.
+    PostOnly,
+    /// Solutions of a source and of its network are counted.
+    SolvedCounts,
 }
 
 #[cfg(debug_assertions)]
-const NAMES: [(&str, Defence); 42] = [
+const NAMES: [(&str, Defence); 47] = [
     ("framing", Defence::Framing),
     ("host", Defence::Host),
     ("spoofed_headers", Defence::SpoofedHeaders),
@@ -134,6 +144,11 @@ const NAMES: [(&str, Defence); 42] = [
     ("trap_names", Defence::TrapNames),
     ("sign_in", Defence::SignIn),
     ("sign_in_asks", Defence::SignInAsks),
+    ("forward_dns", Defence::ForwardDns),
+    ("whole_labels", Defence::WholeLabels),
+    ("lookups", Defence::Lookups),
+    ("post_only", Defence::PostOnly),
+    ("solved_counts", Defence::SolvedCounts),
 ];
 
 /// Which defences are on.

@@ -20,8 +20,9 @@ const SHARD_MAX: usize = 4096;
 const QUEUE: usize = 1024;
 /// Lookups of one /24 or /48 network that wait or are under way: one network cannot use up the queue.
 const OF_NETWORK: u16 = 8;
-/// Seconds after which a lookup that nobody finished is asked for again.
-const LOST: u32 = 30;
+/// Seconds after which a lookup that nobody finished is asked for again. The last of a full queue waits 80: 1,024 lookups, 64 at once, five
+/// seconds each while name servers are silent. Asked for sooner, it would stand in the queue twice.
+const LOST: u32 = 90;
 /// Seconds for which a confirmed name still counts while it is looked up again: a search engine must not be a stranger for that moment.
 pub(crate) const STALE: u32 = 3600;
 
@@ -232,6 +233,17 @@ mod tests {
             names.look(address(1), &domains, 10_000 + STALE),
             Looked::Unknown
         );
+    }
+
+    #[test]
+    fn who_waits_in_a_full_queue_is_not_queued_twice() {
+        let names = Names::default();
+        let mut lookups = names.lookups().unwrap();
+        let domains = ["example.org".to_owned()];
+        for now in [0, 40, 80] {
+            assert_eq!(names.look(address(1), &domains, now), Looked::Unknown);
+        }
+        assert_eq!(std::iter::from_fn(|| lookups.try_recv().ok()).count(), 1);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! A name server on loopback whose answers are a test's: it may lie, fail, be slow or be silent.
 
 use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::fs;
 use std::net::IpAddr;
 use std::net::SocketAddr;
 use std::net::UdpSocket;
@@ -11,6 +13,10 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
+use std::time::Instant;
+
+/// How late a late answer is.
+const LATE: Duration = Duration::from_secs(5);
 
 /// What the server does with a query that it has an answer for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +24,8 @@ pub(crate) enum Manner {
     Answers,
     Fails,
     Silent,
+    /// Answers after five seconds.
+    Late,
     /// Silent about all names that it does not know.
     Selective,
 }
@@ -27,6 +35,8 @@ pub(crate) enum Manner {
 pub(crate) enum Record {
     Address(IpAddr),
     Name(String),
+    /// A name whose labels are sent as they are: they may have dots of their own.
+    Labels(Vec<String>),
     Alias(String),
 }
 
@@ -35,9 +45,16 @@ type Zone = HashMap<String, Vec<Record>>;
 /// The server.
 pub(crate) struct NameServer {
     pub(crate) address: SocketAddr,
-    zone: Arc<Mutex<(Zone, Manner)>>,
-    pub(crate) queries: Arc<AtomicUsize>,
-    ends: Arc<AtomicBool>,
+    shared: Arc<Shared>,
+}
+
+/// What the server's thread and a test see of each other.
+struct Shared {
+    zone: Mutex<(Zone, Manner)>,
+    /// When each query came.
+    asked: Mutex<Vec<Instant>>,
+    most_open: AtomicUsize,
+    ends: AtomicBool,
 }
 
 impl NameServer {
@@ -48,48 +65,51 @@ impl NameServer {
         socket
             .set_read_timeout(Some(Duration::from_millis(100)))
             .unwrap();
-        let zone = Arc::new(Mutex::new((Zone::new(), Manner::Answers)));
-        let (queries, ends) = (
-            Arc::new(AtomicUsize::new(0)),
-            Arc::new(AtomicBool::new(false)),
-        );
-        let (shared, counted, ended) = (zone.clone(), queries.clone(), ends.clone());
-        thread::spawn(move || {
-            let mut buffer = [0; 512];
-            while !ended.load(Ordering::Relaxed) {
-                let Ok((length, from)) = socket.recv_from(&mut buffer) else {
-                    continue;
-                };
-                counted.fetch_add(1, Ordering::Relaxed);
-                let (zone, manner) = &*shared.lock().unwrap();
-                if let Some(response) = respond(&buffer[..length], zone, *manner) {
-                    let _ = socket.send_to(&response, from);
-                }
-            }
+        let shared = Arc::new(Shared {
+            zone: Mutex::new((Zone::new(), Manner::Answers)),
+            asked: Mutex::default(),
+            most_open: AtomicUsize::new(0),
+            ends: AtomicBool::new(false),
         });
-        NameServer {
-            address,
-            zone,
-            queries,
-            ends,
-        }
+        let of_thread = Arc::clone(&shared);
+        thread::spawn(move || serve(&socket, &of_thread));
+        NameServer { address, shared }
+    }
+
+    /// When each query came.
+    pub(crate) fn asked(&self) -> Vec<Instant> {
+        self.shared.asked.lock().unwrap().clone()
+    }
+
+    /// The most queries that waited for an answer at once, while it was silent or late.
+    pub(crate) fn most_open(&self) -> usize {
+        self.shared.most_open.load(Ordering::Relaxed)
     }
 
     /// Names of an address.
     pub(crate) fn names(&self, address: &str, names: &[&str]) {
         let reverse = reverse(address.parse().unwrap());
         let records = names.iter().map(|name| Record::Name((*name).to_owned()));
-        self.zone
-            .lock()
-            .unwrap()
-            .0
-            .insert(reverse, records.collect());
+        self.insert(reverse, records.collect());
+    }
+
+    /// The name of an address, by labels that are sent as they are.
+    pub(crate) fn labels(&self, address: &str, labels: &[&str]) {
+        let labels = labels.iter().map(|label| (*label).to_owned()).collect();
+        self.insert(
+            reverse(address.parse().unwrap()),
+            vec![Record::Labels(labels)],
+        );
+    }
+
+    fn insert(&self, name: String, records: Vec<Record>) {
+        self.shared.zone.lock().unwrap().0.insert(name, records);
     }
 
     /// Records of a name.
     pub(crate) fn has(&self, name: &str, records: &[Record]) {
         let name = name.trim_end_matches('.').to_ascii_lowercase();
-        self.zone.lock().unwrap().0.insert(name, records.to_vec());
+        self.insert(name, records.to_vec());
     }
 
     /// Addresses of a name.
@@ -101,14 +121,60 @@ impl NameServer {
     }
 
     pub(crate) fn set(&self, manner: Manner) {
-        self.zone.lock().unwrap().1 = manner;
+        self.shared.zone.lock().unwrap().1 = manner;
     }
 }
 
 impl Drop for NameServer {
     fn drop(&mut self) {
-        self.ends.store(true, Ordering::Relaxed);
+        self.shared.ends.store(true, Ordering::Relaxed);
     }
+}
+
+/// Answers until the test ends.
+fn serve(socket: &UdpSocket, shared: &Shared) {
+    let address = socket.local_addr().unwrap();
+    let mut late: VecDeque<(Instant, Vec<u8>, SocketAddr)> = VecDeque::new();
+    let mut buffer = [0; 512];
+    while !shared.ends.load(Ordering::Relaxed) {
+        while let Some((_, response, from)) = late.pop_front_if(|(due, ..)| *due <= Instant::now())
+        {
+            let _ = socket.send_to(&response, from);
+        }
+        let Ok((length, from)) = socket.recv_from(&mut buffer) else {
+            continue;
+        };
+        shared.asked.lock().unwrap().push(Instant::now());
+        let (zone, manner) = &*shared.zone.lock().unwrap();
+        if matches!(manner, Manner::Silent | Manner::Late) {
+            let open = open_queries(address);
+            shared.most_open.fetch_max(open, Ordering::Relaxed);
+        }
+        match respond(&buffer[..length], zone, *manner) {
+            Some(response) if *manner == Manner::Late => {
+                late.push_back((Instant::now() + LATE, response, from));
+            }
+            Some(response) => {
+                let _ = socket.send_to(&response, from);
+            }
+            None => {}
+        }
+    }
+}
+
+/// Sockets that wait for this server: each query has one, and closes it when it gives up, which no server could see from what it is sent.
+fn open_queries(server: SocketAddr) -> usize {
+    let IpAddr::V4(address) = server.ip() else {
+        return 0;
+    };
+    // The kernel writes the four bytes as a number of this machine.
+    let number = u32::from_ne_bytes(address.octets());
+    let remote = format!("{number:08X}:{:04X}", server.port());
+    let table = fs::read_to_string("/proc/net/udp").unwrap();
+    let lines = table.lines().skip(1);
+    lines
+        .filter(|line| line.split_whitespace().nth(2) == Some(&remote))
+        .count()
 }
 
 fn reverse(address: IpAddr) -> String {
@@ -147,7 +213,7 @@ fn respond(query: &[u8], zone: &Zone, manner: Manner) -> Option<Vec<u8>> {
             response[3] |= 2;
             return Some(response);
         }
-        Manner::Answers | Manner::Selective => {}
+        Manner::Answers | Manner::Late | Manner::Selective => {}
     }
     let mut name = name.trim_end_matches('.').to_ascii_lowercase();
     if manner == Manner::Selective && !zone.contains_key(&name) {
@@ -161,6 +227,7 @@ fn respond(query: &[u8], zone: &Zone, manner: Manner) -> Option<Vec<u8>> {
                 Record::Address(IpAddr::V4(address)) => (1, address.octets().to_vec()),
                 Record::Address(IpAddr::V6(address)) => (28, address.octets().to_vec()),
                 Record::Name(name) => (12, encoded(name)),
+                Record::Labels(labels) => (12, joined(labels.iter().map(String::as_str))),
                 Record::Alias(name) => {
                     next = Some(name.trim_end_matches('.').to_ascii_lowercase());
                     (5, encoded(name))
@@ -187,13 +254,15 @@ fn respond(query: &[u8], zone: &Zone, manner: Manner) -> Option<Vec<u8>> {
 }
 
 fn encoded(name: &str) -> Vec<u8> {
-    let labels = name.trim_end_matches('.').split('.');
-    let mut bytes: Vec<u8> = labels
-        .flat_map(|label| {
-            let length = label.len() as u8;
-            std::iter::once(length).chain(label.bytes().collect::<Vec<u8>>())
-        })
-        .collect();
+    joined(name.trim_end_matches('.').split('.'))
+}
+
+fn joined<'a>(labels: impl Iterator<Item = &'a str>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for label in labels {
+        bytes.push(label.len() as u8);
+        bytes.extend_from_slice(label.as_bytes());
+    }
     bytes.push(0);
     bytes
 }
