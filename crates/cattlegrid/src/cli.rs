@@ -302,7 +302,7 @@ pub(crate) enum ListsCommand {
         /// Folder for the lists
         #[arg(long, value_name = "FOLDER", env = "CATTLEGRID_LISTS")]
         lists: Option<PathBuf>,
-        /// Accept a list that has more than three times or less than half the size of the previous one
+        /// Accept a list that is older than the previous one, or has more than three times or less than half its size
         #[arg(long)]
         force: bool,
     },

@@ -1,4 +1,4 @@
-//! Files that are whole or not there.
+//! Files that are whole or not there, and the beginning of those that others wrote.
 
 use std::fs::File;
 use std::io;
@@ -9,6 +9,14 @@ use anyhow::Context;
 /// True for the `-` that stands for standard output.
 pub(crate) fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
+}
+
+/// The text without the byte order mark that some editors put before it: it is no part of the first line.
+pub(crate) fn without_mark(mut text: String) -> String {
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
+    text
 }
 
 /// A file is whole or not there: it takes its name only once it lies on the disk.

@@ -16,10 +16,12 @@ use cattlegrid_core::knowledge::covered;
 use cattlegrid_core::networks::Documentation;
 use cattlegrid_core::networks::network;
 use ipnet::IpNet;
-use jiff::civil::Date;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use crate::files::without_mark;
 use crate::files::write_whole;
 
 /// The list of robots is part of the program.
@@ -44,7 +46,7 @@ const LOSS_MAX: u64 = 2;
 /// How far a new list may be from the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Not far: lists grow and shrink slowly, and a large step is an error or an attack.
+    /// Not far and not back: lists grow and shrink slowly, and a large step or an older list is an error or an attack.
     Checked,
     /// As far as the owner says.
     Forced,
@@ -206,16 +208,23 @@ pub(crate) fn update(
 
 fn update_one(key: &str, places: &[&str], folder: &Path, change: Change) -> anyhow::Result<usize> {
     let mut found = Vec::new();
-    let mut day = jiff::Timestamp::now().to_zoned(TimeZone::UTC).date();
+    let mut ages = String::new();
+    let now = Timestamp::now();
+    let mut oldest = now;
     for place in places {
         let text = fetch(place).with_context(|| (*place).to_owned())?;
-        day = day.min(day_of(&text).unwrap_or(day));
         found.extend(networks_in(&text).with_context(|| (*place).to_owned())?);
+        // A time to come is an error: kept, it would make every later list look old.
+        if let Some(created) = created_of(&text).filter(|created| *created <= now) {
+            oldest = oldest.min(created);
+            ages.push_str(&format!("# created {created} {place}\n"));
+        }
     }
     found.sort_unstable();
     found.dedup();
     let text = format!(
-        "# date {day}\n# from {}\n{}\n",
+        "# date {}\n# from {}\n{ages}{}\n",
+        oldest.to_zoned(TimeZone::UTC).date(),
         places.join(" "),
         found.join("\n")
     );
@@ -231,6 +240,7 @@ fn update_one(key: &str, places: &[&str], folder: &Path, change: Change) -> anyh
     if change == Change::Checked
         && let Ok(before) = std::fs::read_to_string(&path)
     {
+        check_age(&before, &text)?;
         let (before, after) = (sizes(&networks_of(&before)), sizes(&networks_of(&text)));
         for (before, after) in before.into_iter().zip(after) {
             check_step(before, after)?;
@@ -258,6 +268,33 @@ fn check_step((what, before): (&str, u64), (_, after): (&str, u64)) -> anyhow::R
         "the new list has {after} {what}, the one before {before}: at most {GROWTH_MAX} times as many and at least half are accepted at once; if the new list is right, add --force"
     );
     Ok(())
+}
+
+/// Refuses a list that is older than the one before: a stale cache has answered, or somebody who wants networks back that the operator
+/// has given up. A part from a new place is compared with the oldest that is known.
+fn check_age(before: &str, after: &str) -> anyhow::Result<()> {
+    let before = ages_of(before);
+    let Some(oldest) = before.values().min() else {
+        return Ok(());
+    };
+    for (place, created) in ages_of(after) {
+        let known = before.get(place).unwrap_or(oldest);
+        anyhow::ensure!(
+            created >= *known,
+            "{place}: this list was created at {created}, the stored one at {known}: an older list does not replace a newer one; try again later, or add --force if the older list is right"
+        );
+    }
+    Ok(())
+}
+
+/// When the parts of a stored list were created, by the place each came from. Parts that did not say so are missing.
+fn ages_of(text: &str) -> BTreeMap<&str, Timestamp> {
+    let lines = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# created "));
+    let ages = lines.filter_map(|line| line.split_once(' '));
+    ages.filter_map(|(created, place)| Some((place, created.parse().ok()?)))
+        .collect()
 }
 
 fn networks_of(text: &str) -> Vec<IpNet> {
@@ -294,7 +331,7 @@ fn fetch(place: &str) -> anyhow::Result<String> {
             "it is larger than {} MiB",
             LIST_BYTES_MAX >> 20
         );
-        return Ok(std::fs::read_to_string(place)?);
+        return Ok(without_mark(std::fs::read_to_string(place)?));
     }
     let agent = ureq::Agent::new_with_config(
         ureq::Agent::config_builder()
@@ -302,11 +339,14 @@ fn fetch(place: &str) -> anyhow::Result<String> {
             .build(),
     );
     let mut answer = agent.get(place).call()?;
-    Ok(answer
-        .body_mut()
-        .with_config()
-        .limit(LIST_BYTES_MAX)
-        .read_to_string()?)
+    let body = answer.body_mut().with_config().limit(LIST_BYTES_MAX);
+    match body.read_to_string() {
+        Ok(text) => Ok(without_mark(text)),
+        Err(ureq::Error::BodyExceedsLimit(_)) => {
+            anyhow::bail!("it is larger than {} MiB", LIST_BYTES_MAX >> 20)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The networks of a published list: JSON in which they stand as texts, or a text with one on each line.
@@ -314,6 +354,10 @@ fn networks_in(text: &str) -> anyhow::Result<Vec<String>> {
     let mut found = Vec::new();
     match serde_json::from_str::<Value>(text) {
         Ok(json) => collect(&json, &mut found),
+        // Half of a JSON list is told as that, not as a text with a strange first line.
+        Err(error) if text.trim_start().starts_with(['{', '[']) => {
+            anyhow::bail!("it is not valid JSON: {error}")
+        }
         Err(_) => {
             for (number, line) in text.lines().enumerate() {
                 let line = line.split('#').next().unwrap_or_default().trim();
@@ -330,15 +374,24 @@ fn networks_in(text: &str) -> anyhow::Result<Vec<String>> {
     Ok(found)
 }
 
-/// The day a list gives for itself: `# date 2030-01-31`, or the creation time in JSON.
-fn day_of(text: &str) -> Option<Date> {
+/// When a list says it was created: `# date 2030-01-31`, or the creation time in JSON. Without a zone it is in UTC, as Google's is.
+fn created_of(text: &str) -> Option<Timestamp> {
     let written = text.lines().find_map(|line| line.strip_prefix("# date "));
     if let Some(day) = written {
-        return day.trim().parse().ok();
+        return time_of(day.trim());
     }
     let json: Value = serde_json::from_str(text).ok()?;
-    let day = json["creationTime"].as_str()?;
-    day.get(..10)?.parse().ok()
+    time_of(json["creationTime"].as_str()?)
+}
+
+fn time_of(text: &str) -> Option<Timestamp> {
+    let in_utc = |text: &str| {
+        let time: DateTime = text.parse().ok()?;
+        Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    };
+    // Whatever stands behind it, a day is better than nothing.
+    let day = || in_utc(text.get(..10)?);
+    text.parse().ok().or_else(|| in_utc(text)).or_else(day)
 }
 
 fn collect(json: &Value, found: &mut Vec<String>) {

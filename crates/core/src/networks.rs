@@ -10,9 +10,13 @@ use prefix_trie::joint::JointPrefixSet;
 
 use crate::request::Source;
 use crate::request::SourceKind;
+use crate::text::printable;
+use crate::text::shorten;
 
 /// Limits on a list of networks: far above any real one.
 const NETWORKS_MAX: usize = 100_000;
+/// Characters of a text that is no network, to name it by.
+const SHOWN_CHARS: usize = 80;
 
 /// The largest networks that a list may hold, as prefix lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +101,9 @@ pub fn network(text: &str) -> Result<IpNet, String> {
     let network = match text.parse::<IpNet>() {
         Ok(network) => network,
         Err(_) => text.parse::<IpAddr>().map(IpNet::from).map_err(|_| {
-            format!("'{text}' is neither an address nor a network like 192.0.2.0/24")
+            // A page in place of a list may be one line of megabytes, and may hold what acts on a terminal.
+            let shown = printable(shorten(text, SHOWN_CHARS).as_bytes());
+            format!("'{shown}' is neither an address nor a network like 192.0.2.0/24")
         })?,
     };
     Ok(network.trunc())

@@ -1,5 +1,6 @@
 //! Out of the base, for servers, firewalls and other bases; and in again.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::io::Read;
@@ -32,6 +33,7 @@ use super::protected::Protected;
 use crate::cli::ExportArgs;
 use crate::cli::ImportArgs;
 use crate::files::is_stdout;
+use crate::files::without_mark;
 use crate::files::write_whole;
 
 const SCHEMA: &str = "cattlegrid/kb/1";
@@ -45,6 +47,16 @@ const ENTRIES_MAX: usize = 2_000_000;
 struct Whole {
     schema: String,
     entries: Vec<Entry>,
+}
+
+/// What a file would bring in.
+#[derive(Default)]
+struct Offer {
+    entries: Vec<Entry>,
+    /// The line of each entry; empty where the file is no list.
+    lines: Vec<usize>,
+    /// How many entries of an older rule are left out.
+    refused: usize,
 }
 
 pub(super) fn export(path: &Path, what: &ExportArgs) -> anyhow::Result<()> {
@@ -147,20 +159,21 @@ fn write(what: &ExportArgs, fill: impl Fn(&mut dyn Write) -> io::Result<()>) -> 
 pub(super) fn import(path: &Path, what: &ImportArgs) -> anyhow::Result<()> {
     let text = read(&what.file)?;
     let is_base = text.trim_start().starts_with('{');
-    let (mut entries, refused) = match is_base {
+    let offer = match is_base {
         true => whole(&text, what)?,
-        false => (list(&text, what)?, 0),
+        false => list(&text, what)?,
     };
-    if refused > 0 {
+    if offer.refused > 0 {
         writeln!(
             io::stderr(),
-            "cattlegrid: {refused} allow entries of an older rule were left out: they were made without evidence of a crowd; 'kb allow' allows a source whatever it shows"
+            "cattlegrid: {} allow entries of an older rule were left out: they were made without evidence of a crowd; 'kb allow' allows a source whatever it shows",
+            offer.refused
         )?;
     }
-    if entries.len() > ENTRIES_MAX {
+    if offer.entries.len() > ENTRIES_MAX {
         bail!("it has more than {ENTRIES_MAX} entries; nothing was imported");
     }
-    refuse_what_nobody_means(&entries, what)?;
+    refuse_what_nobody_means(&offer, what)?;
     let known = match Base::open(path) {
         Ok(base) => base.entries()?,
         Err(Fault::Missing(_)) => Vec::new(),
@@ -171,6 +184,7 @@ pub(super) fn import(path: &Path, what: &ImportArgs) -> anyhow::Result<()> {
         .filter(|(_, entry)| entry.origin == Origin::Owner)
         .map(|(_, entry)| &entry.subject)
         .collect();
+    let mut entries = offer.entries;
     let all = entries.len();
     entries.retain(|entry| what.mine || !owners.contains(&entry.subject));
     let kept = all - entries.len();
@@ -214,11 +228,11 @@ fn read(path: &Path) -> anyhow::Result<String> {
             path.display()
         );
     }
-    Ok(text)
+    Ok(without_mark(text))
 }
 
-/// The file of another base, and how many of its entries are left out. What its owner said is a list to us, unless it is our own file.
-fn whole(text: &str, what: &ImportArgs) -> anyhow::Result<(Vec<Entry>, usize)> {
+/// The file of another base. What its owner said is a list to us, unless it is our own file.
+fn whole(text: &str, what: &ImportArgs) -> anyhow::Result<Offer> {
     let whole: Whole = serde_json::from_str(text).with_context(|| {
         format!(
             "{} is no export of a knowledge base ('kb export --as json'); nothing was imported",
@@ -251,18 +265,22 @@ fn whole(text: &str, what: &ImportArgs) -> anyhow::Result<(Vec<Entry>, usize)> {
             },
         })
         .collect();
-    let refused = all - entries.len();
-    Ok((entries, refused))
+    Ok(Offer {
+        refused: all - entries.len(),
+        entries,
+        lines: Vec::new(),
+    })
 }
 
-/// A list of addresses and networks, one a line.
-fn list(text: &str, what: &ImportArgs) -> anyhow::Result<Vec<Entry>> {
+/// A list of addresses and networks, one a line. What stands there more than once is one entry.
+fn list(text: &str, what: &ImportArgs) -> anyhow::Result<Offer> {
     let Some(action) = what.action.as_deref().and_then(Action::parse) else {
         bail!("it is a list of networks: say --as allow or --as deny");
     };
     let now = now();
     let expires = what.days.map(|days| now.saturating_add(days * DAY));
-    let mut entries = Vec::new();
+    let mut seen = HashSet::new();
+    let mut offer = Offer::default();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {
@@ -274,29 +292,45 @@ fn list(text: &str, what: &ImportArgs) -> anyhow::Result<Vec<Entry>> {
                 what.file.display()
             )
         })?;
-        entries.push(Entry {
+        let subject = Subject::of(network);
+        if !seen.insert(subject.clone()) {
+            continue;
+        }
+        offer.lines.push(number);
+        offer.entries.push(Entry {
             reason: format!("on the list {}", what.file.display()),
             expires,
-            ..Entry::new(Subject::of(network), action, Origin::List, now)
+            ..Entry::new(subject, action, Origin::List, now)
         });
     }
-    Ok(entries)
+    // A file that was emptied on its way must not look like one that was imported.
+    if offer.entries.is_empty() {
+        bail!(
+            "{} holds no address and no network; nothing was imported",
+            what.file.display()
+        );
+    }
+    Ok(offer)
 }
 
 /// A list that would shut out everybody, ourselves or a search engine is refused as a whole.
-fn refuse_what_nobody_means(entries: &[Entry], what: &ImportArgs) -> anyhow::Result<()> {
+fn refuse_what_nobody_means(offer: &Offer, what: &ImportArgs) -> anyhow::Result<()> {
     if what.yes {
         return Ok(());
     }
     let protected = Protected::load(&what.trusted_proxy)?;
-    for entry in entries {
+    for (index, entry) in offer.entries.iter().enumerate() {
         let objection = entry
             .subject
             .network()
             .and_then(|network| protected.objection(network, entry.action));
         if let Some(why) = objection {
+            // A network may be written with host bits, so that only its line finds it.
+            let place = offer.lines.get(index).map_or_else(String::new, |number| {
+                format!("{}:{number}: ", what.file.display())
+            });
             bail!(
-                "{} {why}; nothing was imported. Say --yes if you mean it",
+                "{place}{} {why}; nothing was imported. Say --yes if you mean it",
                 entry.subject
             );
         }

@@ -2,9 +2,14 @@
 
 use std::io::Read;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::net::TcpListener;
+use std::net::TcpStream;
 use std::process::Command;
 use std::process::Output;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use std::time::Instant;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -297,6 +302,175 @@ fn h203_lists_that_no_operator_publishes_are_refused() {
     let said = stderr(&output);
     assert!(said.contains("google.networks is refused"), "{said}");
     assert!(said.contains("documentation"), "{said}");
+}
+
+/// What a server says in answer to one request for a list.
+enum Answer {
+    /// These bytes, and the end of the connection.
+    Bytes(Vec<u8>),
+    /// Networks without end.
+    Endless,
+}
+
+impl Answer {
+    /// A body with a status, behind a head that promises so many bytes more than there are.
+    fn new(status: &str, body: &str, missing: usize) -> Answer {
+        let length = body.len() + missing;
+        let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n");
+        Answer::Bytes((head + body).into_bytes())
+    }
+
+    fn good(body: &str) -> Answer {
+        Answer::new("200 OK", body, 0)
+    }
+
+    /// Gives how many bytes the client took.
+    fn send(&self, mut stream: TcpStream) -> usize {
+        let _ = stream.read(&mut [0; 4096]).unwrap();
+        match self {
+            Answer::Bytes(bytes) => {
+                stream.write_all(bytes).unwrap();
+                bytes.len()
+            }
+            Answer::Endless => {
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+                let block = b"198.51.100.1\n".repeat(5000);
+                let mut sent = 0;
+                while stream.write_all(&block).is_ok() {
+                    sent += block.len();
+                }
+                sent
+            }
+        }
+    }
+}
+
+/// A server that gives one answer to each connection and says at the end how much of each was taken.
+fn serve(answers: Vec<Answer>) -> (SocketAddr, JoinHandle<Vec<usize>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let send = move |answer: &Answer| answer.send(listener.accept().unwrap().0);
+    let server = std::thread::spawn(move || answers.iter().map(send).collect());
+    (address, server)
+}
+
+/// A list as Google publishes it, with so many networks.
+fn dated(created: &str, networks: usize) -> String {
+    let prefixes: Vec<String> = (0..networks)
+        .map(|number| format!("{{\"ipv4Prefix\":\"198.51.100.{}/30\"}}", number * 4))
+        .collect();
+    let prefixes = prefixes.join(",");
+    format!("{{\"creationTime\":\"{created}\",\"prefixes\":[{prefixes}]}}")
+}
+
+/// H066. Whatever comes in place of a list, the one before stays as it was and the reason is told.
+#[test]
+fn h066_what_is_no_newer_list_leaves_the_one_before() {
+    let folder = TempDir::new().unwrap();
+    let first = dated("2024-01-02T00:00:00.000000", 40);
+    let whole = dated("2024-01-03T00:00:00.000000", 40);
+    let page = "<!doctype html>\n<title>\x1b[2JSign in</title>\n";
+    let line = "x".repeat(100_000);
+    let old = "an older list does not replace a newer one; try again later, or add --force";
+    let bad = [
+        (Answer::good(page), "line 1: '<!doctype html>' is neither"),
+        (Answer::good("\x1b[2J"), "line 1: '\\x1b[2J' is neither"),
+        (Answer::good(&line), "xxx…' is neither"),
+        (Answer::good(""), "it holds no networks"),
+        (Answer::new("200 OK", &whole, 9), "disconnected"),
+        (
+            Answer::good(&whole[..whole.len() / 2]),
+            "it is not valid JSON: EOF",
+        ),
+        (Answer::new("504 Gateway Timeout", &whole, 0), "504"),
+        (Answer::Endless, "it is larger than 16 MiB"),
+        (Answer::good(&dated("2024-01-01T23:59:59.9", 40)), old),
+        // Later by its text, earlier by an hour.
+        (Answer::good(&dated("2024-01-02T01:00:00+02:00", 40)), old),
+        (Answer::good("# date 2024-01-01\n198.51.100.1\n"), old),
+        (Answer::good(&dated("2024-01-03", 19)), "at least half"),
+    ];
+    let (bad, messages): (Vec<Answer>, Vec<&str>) = bad.into_iter().unzip();
+    let mut answers = vec![Answer::good(&first)];
+    answers.extend(bad);
+    // A byte order mark is no part of a list.
+    answers.push(Answer::good(&format!("\u{feff}{whole}")));
+    let (address, server) = serve(answers);
+    let update = || {
+        run(
+            &folder,
+            &["lists", "update", &format!("google=http://{address}/")],
+        )
+    };
+    let output = update();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let path = folder.path().join("lists/google.networks");
+    let kept = std::fs::read(&path).unwrap();
+    let begun = Instant::now();
+    for message in messages {
+        let output = update();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{message}: {said}");
+        let named = format!("google stays as it was: http://{address}/: ");
+        assert!(
+            message == "at least half" || said.contains(&named),
+            "{said}"
+        );
+        assert!(
+            said.contains(message) && said.len() < 500,
+            "{message}: {said}"
+        );
+        assert!(!said.contains('\x1b'), "{said}");
+        assert_eq!(std::fs::read(&path).unwrap(), kept, "{message}");
+    }
+    // The program gives up on a server after 30 s; none of these answers takes that long.
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    let output = update();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let now = std::fs::read_to_string(&path).unwrap();
+    assert!(now.starts_with("# date 2024-01-03\n"), "{now}");
+    assert_eq!(
+        now.lines().filter(|line| !line.starts_with('#')).count(),
+        40
+    );
+    // Beside what the program takes, two sockets hold some of an endless answer.
+    let most = server.join().unwrap().into_iter().max().unwrap();
+    assert!((16 << 20..48 << 20).contains(&most), "{most}");
+}
+
+/// H066. Steps back that are none: the same list again, one that does not say when it was made, a time to come, and what the owner means.
+#[test]
+fn h066_only_a_list_that_is_known_to_be_older_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let update = |name: &str, text: &str, more: &[&str]| {
+        let from = format!("google={}", write(folder.path(), name, text.as_bytes()));
+        let output = run(&folder, &[&["lists", "update", &from], more].concat());
+        (output.status.code(), stderr(&output))
+    };
+    let accepted = (Some(0), String::new());
+    let first = dated("2024-01-02T00:00:00", 40);
+    assert_eq!(update("a.json", &first, &[]), accepted);
+    assert_eq!(update("a.json", &first, &[]), accepted);
+    // Another name does not make a list newer.
+    let old = dated("2024-01-01T00:00:00Z", 40);
+    let (code, said) = update("b.json", &old, &[]);
+    assert_eq!(code, Some(2));
+    let times = "created at 2024-01-01T00:00:00Z, the stored one at 2024-01-02T00:00:00Z";
+    assert!(said.contains(times), "{said}");
+    assert_eq!(update("b.json", &old, &["--force"]), accepted);
+    // Exactly half is not less than half.
+    assert_eq!(update("b.json", &dated("2024-01-03", 20), &[]), accepted);
+    let (code, said) = update("b.json", &dated("2024-01-04", 9), &[]);
+    assert!(code == Some(2) && said.contains("at least half"), "{said}");
+    // A time to come would make all later lists look old.
+    let to_come = dated("9000-01-01T00:00:00", 20);
+    assert_eq!(update("b.json", &to_come, &[]), accepted);
+    assert_eq!(update("b.json", &dated("2024-01-03", 20), &[]), accepted);
+    let undated: String = (0..20)
+        .map(|number| format!("198.51.100.{}/30\n", number * 4))
+        .collect();
+    assert_eq!(update("c.txt", &undated, &[]), accepted);
+    assert_eq!(update("b.json", &dated("2024-01-01", 20), &[]), accepted);
 }
 
 /// H203. A list that holds the gate's own address is refused when the gate starts.

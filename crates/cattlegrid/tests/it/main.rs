@@ -15,6 +15,7 @@ mod formats;
 mod headers;
 mod hidden;
 mod hostile;
+mod imports;
 mod kb;
 mod lists;
 #[path = "../../examples/make_log.rs"]
