@@ -93,10 +93,10 @@ pub(super) fn export(path: &Path, what: &ExportArgs) -> anyhow::Result<()> {
             continue;
         };
         // What the owner says of a campaign or of the network around it is over what the entry says.
-        let ruling = entry
-            .subject
-            .source()
-            .and_then(|source| standing.ruling(source, 0, now));
+        let ruling = match entry.subject.source() {
+            Some(source) => standing.ruling(source, 0, now),
+            None => standing.of_network(&network, now).copied(),
+        };
         match ruling.map_or(entry.action, |ruling| ruling.action) {
             Action::Deny => denied.push(Denied {
                 network,

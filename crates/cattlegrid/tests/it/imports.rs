@@ -145,3 +145,16 @@ fn h065_a_list_of_a_million_lines_is_read_whole() {
         assert_eq!(found, is_denied, "{address}");
     }
 }
+
+/// A network that the owner allows stays whole, whatever a list says of a part of it.
+#[test]
+fn h065_a_part_of_an_allowed_network_is_not_denied_by_a_list() {
+    let place = Place(TempDir::new().unwrap());
+    assert!(place.kb(&["allow", "203.0.113.0/24"]).status.success());
+    let (output, _) = place.import("203.0.113.16/28\n198.51.100.8\n");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(
+        stdout(&place.kb(&["export", "--as", "cidr"])),
+        "198.51.100.8/32\n"
+    );
+}

@@ -143,13 +143,13 @@ impl Standing {
         let of_source = self.sources.get(&source);
         let of_network = match self.networks.is_empty() {
             true => None,
-            false => network_of(source).and_then(|network| self.networks.get_lpm(&network)),
+            false => network_of(source).and_then(|network| self.of_network(&network, time)),
         };
         let of_agent = match agent {
             0 => None,
             agent => self.agents.get(&agent),
         };
-        let found = [of_source, of_network.map(|(_, ruling)| ruling), of_agent];
+        let found = [of_source, of_network, of_agent];
         let mut best: Option<&Ruling> = None;
         for ruling in found
             .into_iter()
@@ -161,5 +161,14 @@ impl Standing {
             }
         }
         best.copied()
+    }
+
+    /// What is known of a network at a time: the owner's word first, then what is said of the smallest network around it.
+    pub fn of_network(&self, network: &IpNet, time: u32) -> Option<&Ruling> {
+        self.networks
+            .cover_values(network)
+            .filter(|ruling| ruling.holds(time))
+            // They come from the largest to the smallest; of equals the last one is taken.
+            .max_by_key(|ruling| ruling.rank())
     }
 }

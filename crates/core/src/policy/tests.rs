@@ -356,9 +356,23 @@ fn the_owners_word_on_a_network_is_over_what_was_found_of_a_source() {
         },
     );
     assert_eq!(decision(&standing), Decision::Pass);
-    // What was found later does not replace it.
+    // What was found later does not replace it, nor does what a list says of a part of it.
     standing.add_network(network, ruling(Action::Deny));
+    standing.add_network("198.51.100.0/28".parse().unwrap(), ruling(Action::Deny));
     assert_eq!(decision(&standing), Decision::Pass);
+}
+
+#[test]
+fn what_has_ended_hides_nothing() {
+    let mut standing = Standing::default();
+    standing.add_network("198.51.100.0/24".parse().unwrap(), ruling(Action::Deny));
+    let ended = Ruling {
+        until: START,
+        ..ruling(Action::Allow)
+    };
+    standing.add_network("198.51.100.0/28".parse().unwrap(), ended);
+    let asked = Asked::page(source(1), START);
+    assert_eq!(policy().decide(&asked, &standing).decision, Decision::Block);
 }
 
 #[test]
