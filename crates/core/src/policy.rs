@@ -13,6 +13,7 @@ mod robots;
 mod robots_txt;
 mod standing;
 mod suspects;
+mod unforeseen;
 mod users;
 
 pub use counters::Counters;
@@ -41,6 +42,7 @@ pub use standing::Standing;
 pub use suspects::Sign;
 pub use suspects::Suspect;
 pub use suspects::Suspects;
+pub use unforeseen::Unforeseen;
 
 use std::io::Read;
 use std::sync::Arc;
@@ -306,6 +308,10 @@ pub struct Decided {
     pub fleet: Option<Fleet>,
     /// Where its page is counted once it has been shown: see [`Policy::count_shown`].
     pub seat: Option<Seat>,
+    /// The robot that has proven to be its sender: see [`Policy::count_for_crawler`].
+    pub crawler: Option<u64>,
+    /// A program has asked for the same before.
+    pub is_repeat: bool,
 }
 
 /// Seconds that who must wait waits, where nothing says for how long.
@@ -333,6 +339,8 @@ impl Decided {
             retry_after: RETRY_AFTER,
             fleet: None,
             seat: None,
+            crawler: None,
+            is_repeat: false,
         }
     }
 }
@@ -455,14 +463,16 @@ impl Policy {
         match asked.content {
             _ if !asked.is_counted => 0,
             Content::Page => 1,
-            Content::Document => u16::from(self.fills_a_page(asked.source, asked.time)),
+            Content::Document => {
+                u16::from(self.fills_a_page(Tally::documents(asked.source), asked.time))
+            }
             Content::Part => 0,
         }
     }
 
     /// Counts a document. True for the one that makes a page with those before it.
-    fn fills_a_page(&self, source: Source, time: u32) -> bool {
-        let documents = self.counters.count(Tally::documents(source), time, 1);
+    fn fills_a_page(&self, documents: Tally, time: u32) -> bool {
+        let documents = self.counters.count(documents, time, 1);
         documents.is_multiple_of(self.limits.documents_per_page.max(1))
     }
 
@@ -514,37 +524,6 @@ impl Policy {
         };
         let pages = clearance.pages.min(self.limits.clearance_pages);
         [away, Some((Tally::clearance(clearance.id), pages))]
-    }
-
-    /// Counts a page that nobody foresaw: it came in answer to what did not look like a request for one.
-    pub fn count_page(&self, source: Source, clearance: Option<&Clearance>, time: u32) {
-        let pages = self.counters.count(Tally::source(source), time, 1);
-        match clearance {
-            Some(clearance) => {
-                for (tally, _) in self.budgets(clearance).into_iter().flatten() {
-                    self.counters.count(tally, time, 1);
-                }
-            }
-            None if pages <= self.limits.k1 => {
-                self.crowded(source, time, 1);
-            }
-            None => {}
-        }
-    }
-
-    /// Counts a document that nobody foresaw.
-    pub fn count_document(&self, source: Source, clearance: Option<&Clearance>, time: u32) {
-        if self.fills_a_page(source, time) {
-            self.count_page(source, clearance, time);
-        }
-    }
-
-    /// Counts a part of a page that was answered with an error page: the first ones are a site's fault, from then on they are pages.
-    pub fn count_broken_part(&self, source: Source, clearance: Option<&Clearance>, time: u32) {
-        let broken = self.counters.count(Tally::broken_parts(source), time, 1);
-        if broken > self.limits.broken_parts {
-            self.count_page(source, clearance, time);
-        }
     }
 
     /// Counts pages of an unknown source for the networks around it; gives the pages of the first one that has had too many.

@@ -235,6 +235,12 @@ impl<'a> Headers<'a> {
         }
         Field::NotLogged
     }
+
+    /// True where a page of another site has made the browser send it: what it asks for is not its user's will.
+    #[inline]
+    pub fn is_led(self) -> bool {
+        !self.0.is_empty() && self.get(Header::FetchSite) == Field::Value(b"cross-site")
+    }
 }
 
 /// The version of HTTP that a request was sent with, as far as a rule asks.

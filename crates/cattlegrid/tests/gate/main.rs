@@ -18,6 +18,7 @@ mod containment;
 mod crawlers;
 mod day;
 mod desync;
+mod disguises;
 mod documents;
 mod envoy;
 mod fleets;

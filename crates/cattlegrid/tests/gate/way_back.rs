@@ -225,3 +225,19 @@ fn chromium_finds_the_way_back() {
     chromium.eval("document.querySelector('button').click()");
     chromium.wait_for_page("/wanted");
 }
+
+/// A harder challenge lifts no rule, so the page of a rule does not offer one.
+#[test]
+fn the_page_of_a_rule_offers_no_harder_challenge() {
+    let origin = Origin::start();
+    let wanted = Wanted {
+        parts: "[[gate.rule]]\npath = \"/private*\"\naction = \"block\"\n".to_owned(),
+        ..Wanted::default()
+    };
+    let gate = Gate::with(&origin, wanted);
+    let mut browser = denied(&gate);
+    let offers = |page: &Answer| page.text().contains("/.cattlegrid/back");
+    assert!(offers(&browser.get("/page")));
+    let refused = browser.get("/private");
+    assert!(is_refused(&refused) && !offers(&refused));
+}

@@ -88,7 +88,7 @@ const TEXT_BROWSERS: [&[u8]; 6] = [
 ];
 
 /// True for the agent of a browser that shows text alone, and loads nothing else.
-pub(crate) fn is_text_browser(agent: &[u8]) -> bool {
+pub fn is_text_browser(agent: &[u8]) -> bool {
     TEXT_BROWSERS.iter().any(|name| agent.starts_with(name))
 }
 

@@ -14,7 +14,7 @@ pub(crate) use age::released as browser_released;
 pub(crate) use browsers::Browser;
 pub(crate) use browsers::Engine;
 pub(crate) use browsers::System;
-pub(crate) use devices::is_text_browser;
+pub use devices::is_text_browser;
 pub use operators::Claim;
 pub use operators::Covered;
 pub use operators::Operator;

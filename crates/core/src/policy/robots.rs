@@ -19,8 +19,14 @@ const TARGETS_MAX: u32 = 64;
 impl Policy {
     /// A robot that has proven who it is, from wherever it comes: only the sum of its pages is limited.
     pub(super) fn proven(&self, crawler: u64, most: u32, asked: &Asked) -> Decided {
-        // Rules like those for documents would count by source, and a robot has many.
-        let new = u16::from(asked.is_counted && asked.content == Content::Page);
+        let new = match asked.content {
+            Content::Page => asked.is_counted,
+            Content::Document => {
+                asked.is_counted && self.fills_a_page(self.documents_of(crawler), asked.time)
+            }
+            Content::Part => false,
+        };
+        let new = u16::from(new);
         let pages = self
             .counters
             .count(Tally::crawler(crawler), asked.time, new);
@@ -31,8 +37,19 @@ impl Policy {
         Decided {
             pages,
             retry_after: ROBOT_RETRY_AFTER,
+            crawler: Some(crawler),
             ..Decided::by(decision, reason)
         }
+    }
+
+    /// Counts a page for a robot that nobody foresaw: it asked for a style sheet and got a page.
+    pub fn count_for_crawler(&self, crawler: u64, time: u32) {
+        self.counters.count(Tally::crawler(crawler), time, 1);
+    }
+
+    /// Documents of a robot, from wherever it comes.
+    fn documents_of(&self, crawler: u64) -> Tally {
+        Tally::crawler(self.counters.hash((crawler, "documents")))
     }
 
     /// How often a program has asked for the same before.
@@ -94,6 +111,7 @@ impl Policy {
         Decided {
             pages,
             retry_after: ROBOT_RETRY_AFTER,
+            is_repeat: repeats > 0,
             ..Decided::by(decision, reason)
         }
     }

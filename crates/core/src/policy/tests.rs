@@ -651,9 +651,29 @@ fn the_name_of_a_program_buys_nothing() {
         let decided = alone.decide(&tool(1, Content::Part), &nothing);
         let is_passed = decided.decision == Decision::Pass;
         if is_passed {
-            alone.count_page(source(1), None, START);
+            let _ = alone.count_page(source(1), None, START);
         }
         is_passed
     });
     assert!(passed.count() <= 22);
+}
+
+#[test]
+fn a_clearance_that_is_used_up_counts_as_none() {
+    let policy = policy();
+    let clearance = Clearance {
+        id: 7,
+        pages: 20,
+        place: Place::Home,
+        lifts_denial: false,
+    };
+    let shown = |number: u32| {
+        let count = |_: &u32| policy.count_page(source(number), Some(&clearance), START);
+        (0..100)
+            .take_while(|page| count(page) == Unforeseen::Counted)
+            .count()
+    };
+    // Twenty for the clearance, and as many as an unknown source may have.
+    assert_eq!(shown(1), 40);
+    assert_eq!(shown(2), 0);
 }

@@ -217,6 +217,10 @@ impl Recorder {
         record.answer = answer(request, resource, &target);
         self.look_at_resource(request, resource, &target, &mut record);
         self.look_at_intent(request, resource, target.path, knowledge, &mut record);
+        // Any page can hold an image with the address of somebody else's robots.txt or weak spot.
+        if request.headers.is_led() {
+            record.flags &= !(flag::ROBOTS | flag::PROBE | flag::POST | flag::LOGIN);
+        }
         if is_redirect(request.status) && record.has(flag::PAGE | flag::POST) {
             record.flags |= flag::MOVED;
         }

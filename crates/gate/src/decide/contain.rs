@@ -1,5 +1,6 @@
 //! The pages that a request gets which does not pass.
 
+use cattlegrid_core::knowledge::is_text_browser;
 use cattlegrid_core::policy::Decision;
 use cattlegrid_core::policy::Named;
 use cattlegrid_core::policy::Reason;
@@ -74,7 +75,10 @@ fn block(
         _ => BlockedBy::Traffic,
     };
     let visitor = facts.visitor();
-    let may_lift = matches!(reader, Reader::Person(_)) && gate.can_be_lifted(visitor.source);
+    // A harder challenge does not help against a rule.
+    let may_lift = matches!(reader, Reader::Person(_))
+        && judged.decided.reason == Reason::Entry
+        && gate.can_be_lifted(visitor.source);
     let way_back = may_lift.then(|| {
         let (target, terms) = (facts.target, gate.terms(live, &visitor, None));
         let cookies = facts.cookies();
@@ -151,8 +155,8 @@ fn reader(facts: &Facts<'_>) -> Reader {
             .is_none_or(|sent| matches!(sent, b"document" | b"iframe" | b"frame"))
         && !is(Name::HxRequest, b"true")
         && !is(Name::XRequestedWith, b"XMLHttpRequest");
-    // Some old browsers send no Accept: a request for a page gets a page all the same.
-    let is_bare = !headers.has(Name::Accept)
+    // Some old browsers send no Accept, and text browsers one without HTML: a request for a page gets a page all the same.
+    let is_bare = (!headers.has(Name::Accept) || is_text_browser(facts.agent()))
         && cattlegrid_core::profile::is_page(b"GET", facts.target.as_bytes());
     match may_load && (is_load || is_bare) {
         true => Reader::Person(language(headers)),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use cattlegrid_core::format::session;
+use cattlegrid_core::profile::Content;
 use cattlegrid_core::profile::Contradictions;
 use cattlegrid_core::profile::is_page;
 use cattlegrid_core::request::Field;
@@ -167,12 +168,30 @@ impl<'a> Facts<'a> {
             target: self.target,
             referrer: self.headers.get(Name::Referer).unwrap_or_default(),
             agent: self.agent(),
-            // Only page requests are judged by these: the lines of all others stay short.
-            sent: match is_page(self.method.as_str().as_bytes(), self.target.as_bytes()) {
+            // Only page requests are judged by these, and what another site has led to is not: the lines of all others stay short.
+            sent: match self.is_page() || self.is_led() && self.may_be_evidence() {
                 true => *self.sent(),
                 false => Sent::default(),
             },
         }
+    }
+
+    fn is_page(&self) -> bool {
+        is_page(self.method.as_str().as_bytes(), self.target.as_bytes())
+    }
+
+    /// True where a page of another site has made the browser send it.
+    pub(crate) fn is_led(&self) -> bool {
+        self.headers
+            .get(Name::SecFetchSite)
+            .is_some_and(|from| from == b"cross-site")
+    }
+
+    /// True for all but images, style sheets and the like.
+    fn may_be_evidence(&self) -> bool {
+        *self.method != Method::GET
+            || content(self.method.as_str(), self.target) != Content::Part
+            || self.path().ends_with("/robots.txt")
     }
 
     /// The client as sites are told.
@@ -213,12 +232,14 @@ impl<'a> Facts<'a> {
             user: self.user,
             incident: None,
             agent: 0,
-            handshake: match is_page(self.method.as_str().as_bytes(), self.target.as_bytes()) {
+            handshake: match self.is_page() {
                 true => self.handshake,
                 false => 0,
             },
             seat: None,
             fleet: None,
+            crawler: None,
+            is_repeat: false,
             contradictions: Contradictions::NONE,
             is_cut: false,
         }

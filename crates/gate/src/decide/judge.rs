@@ -68,6 +68,8 @@ impl Judged {
         entry.agent = self.agent;
         entry.seat = self.decided.seat;
         entry.fleet = self.decided.fleet;
+        entry.crawler = self.decided.crawler;
+        entry.is_repeat = self.decided.is_repeat;
         if let Some(fingerprint) = &self.fingerprint {
             entry.contradictions = fingerprint.contradictions;
         }

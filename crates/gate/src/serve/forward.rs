@@ -7,7 +7,9 @@ use std::task::Context;
 use std::task::Poll;
 use std::time::Instant;
 
+use cattlegrid_core::policy::Decision;
 use cattlegrid_core::policy::Reason;
+use cattlegrid_core::policy::Unforeseen;
 use cattlegrid_core::profile::Content;
 use cattlegrid_http1::Framing;
 use cattlegrid_http1::Method;
@@ -41,6 +43,20 @@ use crate::state::Incident;
 use crate::state::Live;
 use crate::state::Worker;
 use crate::state::log::Outcome;
+
+/// Seconds after which who got no page may come again.
+const WITHHELD_RETRY_AFTER: u32 = 3600;
+
+/// What becomes of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Looked {
+    /// The client gets it, and caches may keep it as far as the site lets them.
+    Shown,
+    /// The client gets it, and no cache may keep it.
+    Private,
+    /// The client does not get it.
+    Withheld,
+}
 
 /// A request that passes.
 #[derive(Debug)]
@@ -148,18 +164,24 @@ impl Forward {
                 return Err(response::UNASKED_SWITCH);
             }
             self.in_flight.entry.status = response.status;
-            let is_private = self.look(&response);
+            let is_private = match self.look(&response) {
+                Looked::Withheld => return Ok(None),
+                Looked::Private => true,
+                Looked::Shown => false,
+            };
             let passed = Passed {
                 response: &response,
                 is_private,
             };
-            Ok((write(&passed)?, response.body, response.keeps_alive))
+            let written = write(&passed)?;
+            Ok(Some((written, response.body, response.keeps_alive)))
         });
         match written {
-            Ok((written, body, keeps_alive)) => {
+            Ok(Some((written, body, keeps_alive))) => {
                 site.begin(length, body, keeps_alive);
                 Ok(written)
             }
+            Ok(None) => Err(self.withhold()),
             Err(invalid) => Err(self.fail(&Failure::Invalid(invalid))),
         }
     }
@@ -183,52 +205,83 @@ impl Forward {
         }
     }
 
-    /// Looks at a response: counts pages that the request did not look like, and says whether caches must not keep it.
-    fn look(&self, response: &Response<'_>) -> bool {
+    /// Looks at a response: counts pages that the request did not look like, and says whether caches may keep it.
+    fn look(&self, response: &Response<'_>) -> Looked {
         let defences = &self.live.setup.defences;
-        if defences.has(Defence::PagesByAnswer) {
-            self.count_unforeseen(response);
+        let is_shadow = self.live.setup.mode == Mode::Shadow;
+        if defences.has(Defence::PagesByAnswer)
+            && self.count_unforeseen(response) == Unforeseen::TooMany
+            && !is_shadow
+        {
+            return Looked::Withheld;
         }
         self.count_for_group(response);
         // A page that was given to one client is not for a cache before the gate, unless the site itself says so: the next client has not
         // been decided about. In shadow mode everybody gets it.
-        let is_shadow = self.live.setup.mode == Mode::Shadow;
         let is_silent = response.kind == Kind::Html && !response.says_caches;
-        is_silent && !is_shadow && defences.has(Defence::NoStore)
+        match is_silent && !is_shadow && defences.has(Defence::NoStore) {
+            true => Looked::Private,
+            false => Looked::Shown,
+        }
+    }
+
+    /// The page for who had many requests let pass before the first of them turned out to be a page, and has had enough by now.
+    fn withhold(&mut self) -> Page {
+        let gate = &self.in_flight.worker.gate;
+        let (source, time) = (trust::source(self.in_flight.entry.client), gate.clock.now());
+        let reason = Reason::ManyPages;
+        let incident = Incident::of(source, (reason.name(), None), time);
+        self.in_flight.entry.incident = Some(incident);
+        self.in_flight.entry.outcome = Outcome::Decided(Decision::Throttle, reason);
+        let pages = &self.live.pages;
+        let page = pages.throttle(self.reader(), WITHHELD_RETRY_AFTER, &incident.to_string());
+        self.in_flight.answered(&page);
+        page
     }
 
     /// Counts what did not look like a page when it was requested: a crawler may use POST, or ask for `/page/7/x.css`.
-    fn count_unforeseen(&self, response: &Response<'_>) {
+    fn count_unforeseen(&self, response: &Response<'_>) -> Unforeseen {
         let entry = &self.in_flight.entry;
         // Requests that the owner or a shipped rule lets pass are not counted at all.
-        if let Outcome::Decided(
-            _,
-            Reason::OwnersRule | Reason::OwnersEntry | Reason::DefaultRule | Reason::Proven,
-        ) = entry.outcome
+        if let Outcome::Decided(_, Reason::OwnersRule | Reason::OwnersEntry | Reason::DefaultRule) =
+            entry.outcome
         {
-            return;
+            return Unforeseen::Counted;
+        }
+        if let Some(crawler) = entry.crawler {
+            self.count_for_crawler(response, crawler);
+            return Unforeseen::Counted;
         }
         let is_signed_in = matches!(
             entry.outcome,
             Outcome::Decided(_, Reason::SignedIn | Reason::SignedInTooFast)
         );
         if let Some(user) = entry.user.filter(|_| is_signed_in) {
-            return self.count_for_user(response, user);
+            self.count_for_user(response, user);
+            return Unforeseen::Counted;
         }
-        let is_tool = matches!(entry.outcome, Outcome::Decided(_, Reason::Tool));
         let (source, clearance) = (trust::source(entry.client), entry.clearance.as_ref());
         let policy = &self.live.policy;
         let time = self.in_flight.worker.gate.clock.now();
         match (entry.content, response.kind, response.status) {
-            (Content::Page, ..) | (_, Kind::Part | Kind::None, _) => {}
+            (Content::Page, ..) | (_, Kind::Part | Kind::None, _) => Unforeseen::Counted,
             // The text of a redirect is no content, and images that have moved are nobody's page.
-            (_, Kind::Html, 300..400) => {}
+            (_, Kind::Html, 300..400) => Unforeseen::Counted,
             (Content::Part, Kind::Html, 400..) => policy.count_broken_part(source, clearance, time),
             (_, Kind::Html, _) => policy.count_page(source, clearance, time),
-            (Content::Document, Kind::Document, _) => {}
-            // Answers to webhooks are no documents that somebody wants.
-            (Content::Part, Kind::Document, _) if is_tool => {}
+            (Content::Document, Kind::Document, _) => Unforeseen::Counted,
+            // Answers to webhooks are no documents that somebody wants; but a program that asks for ever others wants them.
+            (Content::Part, Kind::Document, _) if entry.is_repeat => Unforeseen::Counted,
             (Content::Part, Kind::Document, _) => policy.count_document(source, clearance, time),
+        }
+    }
+
+    /// The same for a robot that has proven who it is: it counts for the robot, from wherever it comes.
+    fn count_for_crawler(&self, response: &Response<'_>, crawler: u64) {
+        let is_unforeseen = self.in_flight.entry.content != Content::Page;
+        if is_unforeseen && response.kind == Kind::Html && !(300..400).contains(&response.status) {
+            let time = self.in_flight.worker.gate.clock.now();
+            self.live.policy.count_for_crawler(crawler, time);
         }
     }
 

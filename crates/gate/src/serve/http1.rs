@@ -7,7 +7,6 @@ use std::io::Cursor;
 use std::pin::pin;
 use std::task::Context;
 use std::task::Poll;
-use std::time::Duration;
 use std::time::Instant;
 
 use cattlegrid_http1::Framing;
@@ -39,19 +38,16 @@ use super::forward::Forward;
 use super::forward::Passed;
 use super::tunnel;
 use crate::challenge::Page;
-use crate::settings::Role;
 use crate::settings::Waits;
 use crate::settings::defence::Defence;
 use crate::settings::defence::Defences;
 use crate::site::SiteConnection;
 use crate::state::Connection;
 use crate::state::InFlight;
+use crate::state::connection::IDLE_IN_CROWD;
 
 /// The beginning of an HTTP/2 connection.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-/// How long a connection may rest where half of all are taken.
-const IDLE_IN_CROWD: Duration = Duration::from_secs(5);
 
 /// How serving a connection ended.
 #[derive(Debug)]
@@ -159,7 +155,7 @@ where
         if !is_timed {
             client.deadline.set(match is_begun {
                 true => Instant::now() + client.waits.header,
-                false if is_crowded(connection) => {
+                false if connection.is_crowded() => {
                     client.moment + client.waits.idle.min(IDLE_IN_CROWD)
                 }
                 false => client.moment + client.waits.idle,
@@ -176,12 +172,6 @@ where
             return Ok(Found::Nothing);
         }
     }
-}
-
-/// True where connections become scarce. Other web servers, which ask about many clients on one connection, are not to blame.
-fn is_crowded(connection: &Connection) -> bool {
-    let gate = &connection.worker.gate;
-    connection.role == Role::Proxy && gate.is_crowded(&gate.live.load().setup)
 }
 
 /// The limits of heads; none where a test has switched them off.
@@ -307,7 +297,7 @@ where
     let is_droppable = length <= DROPPED_MAX && !head.expects_continue;
     manner.is_last |= page.status == 400 || unread && !is_droppable;
     // Whoever gets no page of the site is the first to leave.
-    manner.is_last |= is_crowded(connection);
+    manner.is_last |= connection.is_crowded();
     let clock = &connection.worker.gate.clock;
     client.answer(&page, manner, clock.at(client.moment));
     if manner.is_last {

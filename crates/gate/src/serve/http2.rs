@@ -49,10 +49,12 @@ use super::forward::Passed;
 use crate::challenge::Page;
 use crate::decide::Refusal;
 use crate::settings::Setup;
+use crate::settings::Waits;
 use crate::settings::defence::Defence;
 use crate::site::Source;
 use crate::site::UploadBody;
 use crate::state::Connection;
+use crate::state::connection::IDLE_IN_CROWD;
 
 /// Bytes of a head, and of a body that waits for a slow client.
 const BUFFER_MAX: usize = 64 * 1024;
@@ -77,6 +79,7 @@ where
     let connection = Arc::new(connection);
     let activity = Activity::new();
     let watched = Arc::clone(&activity);
+    let seen = Arc::clone(&connection);
     let service = service_fn(move |request: Request<Incoming>| {
         let connection = Arc::clone(&connection);
         let stream = watched.begin();
@@ -99,7 +102,7 @@ where
                 is_ending = true;
                 serving.as_mut().graceful_shutdown();
             }
-            () = tokio::time::sleep(step), if is_timed => match activity.look(&waits, Instant::now()) {
+            () = tokio::time::sleep(step), if is_timed => match activity.look(&patience(&waits, &seen), Instant::now()) {
                 Use::Sound => {}
                 Use::Held => break,
             },
@@ -110,6 +113,17 @@ where
     timeout(waits.header, serving)
         .await?
         .map_err(io::Error::other)
+}
+
+/// How long a client may take now.
+fn patience(waits: &Waits, connection: &Connection) -> Waits {
+    match connection.is_crowded() {
+        true => Waits {
+            idle: waits.idle.min(IDLE_IN_CROWD),
+            ..waits.clone()
+        },
+        false => waits.clone(),
+    }
 }
 
 fn builder(setup: &Setup) -> http2::Builder<TokioExecutor> {

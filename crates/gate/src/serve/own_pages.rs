@@ -139,7 +139,8 @@ fn solved(connection: &Connection, live: &Live, facts: &Facts<'_>, body: &[u8]) 
         }
         Err(refusal) => {
             gate.metrics.answer_refused(refusal.name());
-            if refusal.is_evidence() {
+            // Any page can make its visitors send an answer.
+            if refusal.is_evidence() && !facts.is_led() {
                 gate.count_failure(visitor.source);
             }
             live.pages.refused(refusal)

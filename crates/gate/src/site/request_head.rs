@@ -107,6 +107,7 @@ impl Head<'_> {
                 ) => lists && is_listed(headers.all(Name::Connection), line.name),
                 _ => {
                     is_hop_by_hop(line.name)
+                        || is_many_ranges(line.name, line.value)
                         || drops_spoofed && is_spoofed(line.name, sender.is_trusted)
                         || lists && is_listed(headers.all(Name::Connection), line.name)
                 }
@@ -168,6 +169,11 @@ impl Head<'_> {
             self.line(name.as_str().as_bytes(), value);
         }
     }
+}
+
+/// True for a request of several ranges: a site would wrap a page so that it no longer looks like one. It may always send all instead.
+fn is_many_ranges(name: &[u8], value: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"range") && value.contains(&b',')
 }
 
 /// The chain of a trusted proxy with its own address.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -24,6 +25,17 @@ pub(crate) struct Connection {
     /// True once its listener stops: nobody is to be kept waiting then.
     pub(crate) stop: watch::Receiver<bool>,
 }
+
+impl Connection {
+    /// True where connections become scarce. Other web servers, which ask about many clients on one connection, are not to blame.
+    pub(crate) fn is_crowded(&self) -> bool {
+        let gate = &self.worker.gate;
+        self.role == Role::Proxy && gate.is_crowded(&gate.live.load().setup)
+    }
+}
+
+/// How long a connection may rest where half of all are taken.
+pub(crate) const IDLE_IN_CROWD: Duration = Duration::from_secs(5);
 
 /// How a client begins its connections, as a hash: its TLS and HTTP/2 handshakes. All connections of one program have the same.
 #[derive(Debug, Clone, Default)]

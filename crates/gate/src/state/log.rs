@@ -59,6 +59,10 @@ pub(crate) struct Entry {
     pub(crate) seat: Option<Seat>,
     /// The group over its limit that the client belongs to.
     pub(crate) fleet: Option<Fleet>,
+    /// The robot that has proven to be its sender; it is not written.
+    pub(crate) crawler: Option<u64>,
+    /// A program has asked for the same before; it is not written.
+    pub(crate) is_repeat: bool,
     /// Which header fields contradict the browser of a client that belongs to such a group.
     pub(crate) contradictions: Contradictions,
     /// The client has not got all of the answer.
