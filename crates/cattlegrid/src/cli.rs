@@ -7,6 +7,8 @@ use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
+use crate::paths::PathsCommand;
+
 /// Detects crawlers in a web site's traffic and reports the evidence.
 #[derive(Debug, Parser)]
 #[command(name = "cattlegrid", version, about, propagate_version = true)]
@@ -42,6 +44,11 @@ pub(crate) enum Command {
     /// Replay a log or world in order of time: how soon robots are detected by their sessions, how many people are accused, and what the
     /// gate would have done
     Replay(Box<ReplayArgs>),
+    /// Study the ways of visitors through a site: what sealed links do to crawlers
+    Paths {
+        #[command(subcommand)]
+        command: PathsCommand,
+    },
     /// Manage the knowledge base of allow and deny entries: list, change, undo, export, import
     Kb(Box<KbArgs>),
     /// Run in front of a site: let people pass, challenge and block crawlers, learn from the traffic (docs/gate.md)

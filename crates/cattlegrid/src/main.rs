@@ -23,6 +23,7 @@ mod lessons;
 mod lists;
 mod logs;
 mod model;
+mod paths;
 mod plan;
 mod publish;
 mod replay;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         cli::Command::Analyze(arguments) => analyze::run(&arguments),
         cli::Command::Inspect(arguments) => inspect::run(&arguments),
         cli::Command::Simulate(arguments) => simulate::run(&arguments),
+        cli::Command::Paths { command } => paths::run(&command),
         cli::Command::Train(arguments) if arguments.headers => train_headers::run(&arguments),
         cli::Command::Train(arguments) if arguments.campaigns => train_campaigns::run(&arguments),
         cli::Command::Train(arguments) if arguments.sessions => train_sessions::run(&arguments),

@@ -3,6 +3,7 @@
 mod by_paper;
 mod campaigns;
 mod changes;
+mod chart;
 mod hidden;
 mod html;
 mod inspect;
@@ -13,6 +14,7 @@ mod plan;
 mod plan_page;
 pub mod replay;
 mod replay_page;
+pub mod suppression;
 mod text;
 mod words;
 

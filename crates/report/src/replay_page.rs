@@ -7,6 +7,8 @@ use std::io::Write;
 use cattlegrid_core::rehearsal::CLASSES;
 use cattlegrid_core::sessions::MINIMUMS;
 
+use crate::chart::Line;
+use crate::chart::chart;
 use crate::html::STYLE;
 use crate::html::escape;
 use crate::replay::Counts;
@@ -21,12 +23,6 @@ use crate::replay::assumptions;
 use crate::words::count;
 use crate::words::share;
 use crate::words::write_text_of;
-
-/// Size of a chart, and the room at its left and below for numbers.
-const WIDTH: f64 = 960.0;
-const HEIGHT: f64 = 280.0;
-const LEFT: f64 = 52.0;
-const BOTTOM: f64 = 44.0;
 
 /// The three metrics of Figure 6: name, color, place in [`PAPER`].
 const METRICS: [(&str, &str, usize); 3] = [
@@ -116,7 +112,7 @@ fn leaks(robots: &Group, page: &mut String) -> std::fmt::Result {
         is_dashed: false,
         points,
     };
-    chart("pages", &names, &[line], page)?;
+    chart("pages", 1.0, &names, &[line], page)?;
     writeln!(page, "</figure>")
 }
 
@@ -194,7 +190,7 @@ fn figure_6(table: &[Counts], page: &mut String) -> std::fmt::Result {
         });
     }
     let names: Vec<String> = MINIMUMS.iter().map(u16::to_string).collect();
-    chart("minimum of page requests", &names, &lines, page)?;
+    chart("minimum of page requests", 1.0, &names, &lines, page)?;
     writeln!(page, "</figure>")
 }
 
@@ -227,7 +223,7 @@ fn curve(replay: &Replay, page: &mut String) -> std::fmt::Result {
         .iter()
         .map(|point| point.threshold.to_string())
         .collect();
-    chart("threshold", &names, &lines, page)?;
+    chart("threshold", 1.0, &names, &lines, page)?;
     writeln!(page, "</figure>")?;
     head(
         &[
@@ -329,77 +325,4 @@ fn row(name: &str, values: &[String], page: &mut String) -> std::fmt::Result {
         write!(page, "<td class=\"n\">{value}</td>")?;
     }
     writeln!(page, "</tr>")
-}
-
-/// One line of a chart: shares at the places of its axis.
-struct Line {
-    /// Empty for one that goes with the line before it.
-    name: &'static str,
-    color: &'static str,
-    is_dashed: bool,
-    points: Vec<f64>,
-}
-
-/// Shares from 0 to 100 % over named places.
-fn chart(axis: &str, places: &[String], lines: &[Line], page: &mut String) -> std::fmt::Result {
-    let x = |at: usize| {
-        let step = (WIDTH - LEFT - 40.0) / (places.len().max(2) - 1) as f64;
-        LEFT + 20.0 + step * at as f64
-    };
-    let y = |share: f64| (HEIGHT - BOTTOM) * (1.0 - share);
-    write!(
-        page,
-        "<svg viewBox=\"0 -8 {WIDTH} {}\" role=\"img\" aria-label=\"shares by {axis}\"><g class=\"axis\">",
-        HEIGHT + 8.0
-    )?;
-    for hundredths in [0, 25, 50, 75, 100] {
-        let at = y(f64::from(hundredths) / 100.0);
-        write!(
-            page,
-            "<line x1=\"{LEFT}\" x2=\"{WIDTH}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{hundredths} %</text>",
-            LEFT - 6.0,
-            at + 4.0
-        )?;
-    }
-    for (at, place) in places.iter().enumerate() {
-        write!(
-            page,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{place}</text>",
-            x(at),
-            HEIGHT - BOTTOM + 16.0
-        )?;
-    }
-    write!(
-        page,
-        "<text x=\"{WIDTH}\" y=\"{:.1}\" text-anchor=\"end\">{axis}</text></g>",
-        HEIGHT - 4.0
-    )?;
-    let mut left = LEFT;
-    for line in lines {
-        let dashes = if line.is_dashed {
-            " stroke-dasharray=\"5 5\""
-        } else {
-            ""
-        };
-        write!(
-            page,
-            "<polyline fill=\"none\" stroke=\"var(--{})\" stroke-width=\"2\"{dashes} points=\"",
-            line.color
-        )?;
-        for (at, share) in line.points.iter().enumerate() {
-            write!(page, "{:.1},{:.1} ", x(at), y(*share))?;
-        }
-        write!(page, "\"/>")?;
-        if !line.name.is_empty() {
-            write!(
-                page,
-                "<text x=\"{left:.1}\" y=\"{:.1}\" style=\"fill:var(--{});font-size:13px\">— {}</text>",
-                HEIGHT - 4.0,
-                line.color,
-                line.name
-            )?;
-            left += 40.0 + 7.5 * line.name.len() as f64;
-        }
-    }
-    writeln!(page, "</svg>")
 }

@@ -38,6 +38,8 @@ mod wide;
 
 pub mod scenes;
 
+pub mod suppression;
+
 pub mod world;
 
 pub mod write;
