@@ -1,5 +1,7 @@
 //! Commands, flags and their help.
 
+mod paths;
+
 use std::path::PathBuf;
 
 use clap::Args;
@@ -7,7 +9,7 @@ use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
-use crate::paths::PathsCommand;
+pub(crate) use paths::PathsCommand;
 
 /// Detects crawlers in a web site's traffic and reports the evidence.
 #[derive(Debug, Parser)]

@@ -26,6 +26,7 @@ mod lists;
     reason = "an example is a program of its own"
 )]
 mod make_log;
+mod paths;
 mod plan;
 mod real_logs;
 mod schema;

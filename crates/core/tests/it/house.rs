@@ -69,6 +69,7 @@ const LAYERS: [(&str, &[&str]); 4] = [
             "table_8",
             "explain",
             "simulate",
+            "paths",
             "lists",
             "gate_file",
             "kb",
