@@ -82,26 +82,28 @@ impl Chromium {
             .collect()
     }
 
+    /// Types into an element, unless the browser has gone to the next page meanwhile.
     fn type_into(&self, selector: &str, text: &str) {
-        let element = self.element(selector);
-        self.post(&format!("/element/{element}/value"), &json!({"text": text}));
+        if let Some(element) = self.element(selector) {
+            self.post(&format!("/element/{element}/value"), &json!({"text": text}));
+        }
     }
 
+    /// The same with a click.
     fn click(&self, selector: &str) {
-        let element = self.element(selector);
-        self.post(&format!("/element/{element}/click"), &json!({}));
+        if let Some(element) = self.element(selector) {
+            self.post(&format!("/element/{element}/click"), &json!({}));
+        }
     }
 
-    fn element(&self, selector: &str) -> String {
+    fn element(&self, selector: &str) -> Option<String> {
         let found = self.post(
             "/element",
             &json!({"using": "css selector", "value": selector}),
         );
-        let reference = found.as_object().and_then(|found| found.values().next());
-        let reference = reference.and_then(Value::as_str);
-        reference
-            .unwrap_or_else(|| panic!("{selector}: {found}"))
-            .to_owned()
+        // The name that the W3C gave to references.
+        let reference = found["element-6066-11e4-a52e-4f735466cecf"].as_str();
+        reference.map(str::to_owned)
     }
 
     fn source(&self) -> String {
