@@ -28,6 +28,9 @@ pub struct Suppression<'a> {
 const DUPLICATES: f64 = 0.082;
 const MORE: [(f64, f64); 2] = [(0.5, 1.43), (0.95, 27.81)];
 
+/// The largest multiple in the picture of Figure 5.
+const WORK_DRAWN: f64 = 32.0;
+
 /// The paper's multiple for a share, where it gives one.
 fn of_paper(share: f64) -> Option<f64> {
     let known = MORE
@@ -55,7 +58,7 @@ impl Suppression<'_> {
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(
             out,
-            "Sealed links: a worker sees where a link leads when it has downloaded the page. Means of {} sites.\n",
+            "Sealed links: a worker sees where a link leads only after it has downloaded the page. Means of {} sites.\n",
             self.runs
         )?;
         writeln!(
@@ -64,7 +67,7 @@ impl Suppression<'_> {
         )?;
         writeln!(
             out,
-            "  workers  efficiency  of one worker's   (paper: one worker {}, 100 workers less than half of that)",
+            "  workers  efficiency  relative to one   (paper: one worker {}, 100 workers less than half of that)",
             percent(1.0 - DUPLICATES)
         )?;
         for (workers, share) in self.efficiency {
@@ -123,38 +126,30 @@ impl Suppression<'_> {
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Sealed links against distributed crawlers</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
-             <header><h1>Sealed links against distributed crawlers</h1><p class=\"soft\">A worker sees where a link leads when it has downloaded the page. Means of {} sites.</p></header>\n<main>\n\
+             <header><h1>Sealed links against distributed crawlers</h1><p class=\"soft\">A worker sees where a link leads only after it has downloaded the page. Means of {} sites.</p></header>\n<main>\n\
              <h2>Figure 4: downloads that bring a new page, up to the first 100 new pages</h2>\n<figure>",
             self.runs
         )?;
-        let names: Vec<String> = self
-            .efficiency
-            .iter()
-            .map(|(workers, _)| workers.to_string())
-            .collect();
-        let line = Line {
-            name: "efficiency",
-            color: "people",
-            is_dashed: false,
-            points: self.efficiency.iter().map(|(_, share)| *share).collect(),
-        };
-        chart("workers", 1.0, &names, &[line], page)?;
+        figure(
+            ("efficiency", "people"),
+            ("workers", 1.0),
+            self.efficiency
+                .iter()
+                .map(|(workers, share)| (workers.to_string(), *share)),
+            page,
+        )?;
         writeln!(
             page,
             "</figure>\n<h2>Figure 5: downloads of ten workers for a share of the site</h2>\n<figure>"
         )?;
-        let names: Vec<String> = self
-            .work
-            .iter()
-            .map(|(share, _)| format!("{:.0} %", 100.0 * share))
-            .collect();
-        let line = Line {
-            name: "downloads, 100 % is one for each page",
-            color: "masquerading",
-            is_dashed: false,
-            points: self.work.iter().map(|(_, work)| *work).collect(),
-        };
-        chart("of the site", 32.0, &names, &[line], page)?;
+        figure(
+            ("downloads, 100 % is one for each page", "masquerading"),
+            ("of the site", WORK_DRAWN),
+            self.work
+                .iter()
+                .map(|(share, work)| (format!("{:.0} %", 100.0 * share), *work)),
+            page,
+        )?;
         writeln!(
             page,
             "</figure>\n</main>\n<footer>The paper: one worker wastes {} of its downloads; half the site takes {} and 95 % of it {}.</footer>\n</body>\n</html>",
@@ -163,4 +158,21 @@ impl Suppression<'_> {
             times(1.0 + MORE[1].1)
         )
     }
+}
+
+/// One line over its places.
+fn figure(
+    (name, color): (&'static str, &'static str),
+    (axis, most): (&str, f64),
+    points: impl Iterator<Item = (String, f64)>,
+    page: &mut String,
+) -> std::fmt::Result {
+    let (places, points): (Vec<String>, Vec<f64>) = points.unzip();
+    let line = Line {
+        name,
+        color,
+        is_dashed: false,
+        points,
+    };
+    chart(axis, most, &places, &[line], page)
 }

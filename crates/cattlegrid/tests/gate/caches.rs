@@ -165,16 +165,22 @@ fn h096_a_cache_gives_nobody_what_another_was_told() {
     assert!(mixes_up(&gate, &cache).is_err());
 }
 
+/// A site that lets caches keep all it sends.
+fn lasting(kind: &'static str, body: &'static str) -> Origin {
+    Origin::answering(Box::new(move |_| {
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nCache-Control: max-age=600\r\n");
+        Some(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes())
+    }))
+}
+
 /// The site alone knows which of its pages are the same for everybody. The manual says so.
 #[test]
 fn h096_pages_that_the_site_lets_caches_keep_are_kept() {
     if !has("nginx", 1) {
         return;
     }
-    let origin = Origin::answering(Box::new(|_| {
-        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nCache-Control: max-age=600\r\n";
-        Some(format!("{head}Content-Length: 4\r\n\r\npage").into_bytes())
-    }));
+    let origin = lasting("text/html", "page");
     let gate = behind_a_cache(&origin, "");
     let cache = Cache::start(gate.address);
     let (mut person, refusal) = challenged(&gate, "127.0.3.10", "/kept");
@@ -192,10 +198,7 @@ fn h096_parts_of_pages_are_kept_where_the_site_allows_it() {
     if !has("nginx", 1) {
         return;
     }
-    let origin = Origin::answering(Box::new(|_| {
-        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/css\r\nCache-Control: max-age=600\r\n";
-        Some(format!("{head}Content-Length: 4\r\n\r\np {{}}").into_bytes())
-    }));
+    let origin = lasting("text/css", "p {}");
     let gate = behind_a_cache(&origin, "");
     let cache = Cache::start(gate.address);
     let mut person = Browser::new("127.0.3.9", cache.address);

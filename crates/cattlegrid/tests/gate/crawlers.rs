@@ -18,7 +18,7 @@ pub(crate) const GOOGLEBOT: &str =
     "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
 
 /// A gate behind a proxy, with these lines in `[gate.crawlers]`.
-fn gate(origin: &Origin, crawlers: &str) -> Gate {
+pub(crate) fn gate(origin: &Origin, crawlers: &str) -> Gate {
     Gate::with(
         origin,
         Wanted {

@@ -2,31 +2,17 @@
 
 use std::io::Write as _;
 
+use crate::crawlers::GOOGLEBOT;
+use crate::crawlers::gate;
 use crate::harness::Client;
 use crate::harness::Gate;
 use crate::harness::Origin;
-use crate::harness::Wanted;
 use crate::harness::get_from;
 use crate::harness::page;
 use crate::harness::request;
 use crate::harness::say;
 use crate::harness::wait_for;
 use crate::solve::Browser;
-
-const GOOGLEBOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
-
-fn gate(origin: &Origin, crawlers: &str) -> Gate {
-    Gate::with(
-        origin,
-        Wanted {
-            gate: "trusted_proxies = [\"127.0.0.1\"]".to_owned(),
-            parts: format!("[gate.crawlers]\nresolver = \"off\"\n{crawlers}\n"),
-            // Lists that this machine has fetched are not the test's.
-            environment: vec![("XDG_DATA_HOME", "/nonexistent".to_owned())],
-            ..Wanted::default()
-        },
-    )
-}
 
 /// A site whose API takes any method.
 fn api() -> Origin {
@@ -40,7 +26,7 @@ fn api() -> Origin {
 #[test]
 fn a_programs_name_is_no_free_pass_for_an_api() {
     let origin = api();
-    let gate = gate(&origin, "");
+    let gate = gate(&origin, "resolver = \"off\"");
     for (number, agent) in ["Slackbot-LinkExpanding 1.0", "git/2.43.0"]
         .iter()
         .enumerate()
@@ -110,7 +96,7 @@ fn several_ranges_of_a_page_are_the_page() {
 #[test]
 fn a_proven_robots_pages_count_whatever_they_are_called() {
     let origin = Origin::answering(Box::new(|_| Some(page("a page"))));
-    let gate = gate(&origin, "pages = 150");
+    let gate = gate(&origin, "resolver = \"off\"\npages = 150");
     let mut robot = Browser::new("127.0.0.1", gate.address)
         .with("X-Forwarded-For", "66.249.66.1")
         .with("User-Agent", GOOGLEBOT);

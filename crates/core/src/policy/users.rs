@@ -85,14 +85,11 @@ impl Policy {
         match asked.content {
             _ if !asked.is_counted => 0,
             Content::Page => 1,
-            Content::Document => u16::from(self.fills_a_page_of_user(user, asked.time)),
+            Content::Document => {
+                u16::from(self.fills_a_page(Tally::user_documents(user), asked.time))
+            }
             Content::Part => 0,
         }
-    }
-
-    fn fills_a_page_of_user(&self, user: u64, time: u32) -> bool {
-        let documents = self.counters.count(Tally::user_documents(user), time, 1);
-        documents.is_multiple_of(self.limits.documents_per_page.max(1))
     }
 
     /// Seconds until a person who has had the pages of a day may have another.
@@ -120,7 +117,7 @@ impl Policy {
 
     /// Counts a document of a person that nobody foresaw.
     pub fn count_document_of_user(&self, user: u64, time: u32) {
-        if self.fills_a_page_of_user(user, time) {
+        if self.fills_a_page(Tally::user_documents(user), time) {
             self.count_page_of_user(user, time);
         }
     }
