@@ -10,7 +10,7 @@ use cattlegrid_core::format::Format;
 use crate::logs::ROUND;
 
 /// Takes lines as they are written.
-pub(crate) struct Feed<W: FnMut(&[Block])> {
+pub(crate) struct Feed<W: FnMut(Vec<Block>)> {
     format: Arc<Format>,
     /// Text that makes no block yet.
     text: Vec<u8>,
@@ -22,7 +22,7 @@ pub(crate) struct Feed<W: FnMut(&[Block])> {
 /// Bytes of a block.
 const BLOCK: usize = 1 << 20;
 
-impl<W: FnMut(&[Block])> Feed<W> {
+impl<W: FnMut(Vec<Block>)> Feed<W> {
     /// Gives blocks of lines in this format to `work`, some at a time.
     pub(crate) fn new(format: Format, work: W) -> Feed<W> {
         Feed {
@@ -37,7 +37,7 @@ impl<W: FnMut(&[Block])> Feed<W> {
     /// Gives what is left.
     pub(crate) fn finish(mut self) {
         self.cut(self.text.len());
-        (self.work)(&self.blocks);
+        (self.work)(self.blocks);
     }
 
     /// Makes a block of the first bytes.
@@ -54,7 +54,7 @@ impl<W: FnMut(&[Block])> Feed<W> {
     }
 }
 
-impl<W: FnMut(&[Block])> Write for Feed<W> {
+impl<W: FnMut(Vec<Block>)> Write for Feed<W> {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         self.text.extend_from_slice(text);
         if self.text.len() >= BLOCK
@@ -63,8 +63,7 @@ impl<W: FnMut(&[Block])> Write for Feed<W> {
             self.cut(end + 1);
         }
         if self.blocks.len() >= ROUND {
-            (self.work)(&self.blocks);
-            self.blocks.clear();
+            (self.work)(std::mem::take(&mut self.blocks));
         }
         Ok(text.len())
     }

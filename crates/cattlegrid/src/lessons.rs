@@ -209,7 +209,7 @@ fn analyze(world: &World, settings: Settings) -> anyhow::Result<Report> {
     let format = cattlegrid_core::format::Format::parse(name).map_err(anyhow::Error::msg)?;
     let knowledge = lists::knowledge(None)?;
     let mut analysis = Analysis::new(settings, knowledge).map_err(anyhow::Error::msg)?;
-    let mut feed = Feed::new(format, |blocks| analysis.observe(blocks));
+    let mut feed = Feed::new(format, |blocks| analysis.observe(&blocks));
     write_log(world, &mut feed).context("the world could not be written")?;
     feed.finish();
     let report = analysis.finish();

@@ -8,11 +8,15 @@ use std::collections::BTreeMap;
 use std::io;
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::mpsc;
+use std::sync::mpsc::SyncSender;
+use std::thread;
 use std::time::Instant;
 
 use anyhow::ensure;
 use cattlegrid_core::Report;
 use cattlegrid_core::policy::Limits;
+use cattlegrid_core::profile::Record;
 use cattlegrid_core::profile::VALUE_NAMES;
 use cattlegrid_core::profile::VALUES;
 use cattlegrid_core::rehearsal::Steadiness;
@@ -53,6 +57,9 @@ use live::Told;
 
 /// Thresholds of the curve.
 const THRESHOLDS: [f64; 8] = [0.3, 0.5, 0.7, 0.9, 0.95, 0.97, 0.98, 0.99];
+
+/// Rounds of requests that may wait for the emulation: some megabytes each.
+const ROUNDS_WAITING: usize = 1;
 
 /// One source after the replay.
 struct Row {
@@ -108,12 +115,16 @@ pub(crate) fn run(arguments: &ReplayArgs) -> anyhow::Result<ExitCode> {
         .map(|set| replay_set(set, labels, judge, arguments))
         .collect();
     let replayed = replayed?;
+    let is_alone = replayed.len() == 1;
     if let (Some(path), Some(report)) = (&arguments.report, &replayed[0].report) {
         write_whole(path, |file| write_json(report, file))?;
     }
     let limits = sets[0].settings()?.limits;
     let (result, told) = result(replayed, labels, limits, arguments);
-    say_speed(&result, &told, arguments);
+    // Several worlds run at once, and share the cores.
+    if is_alone && !arguments.log.quiet {
+        say_speed(&result, &told);
+    }
     write(&result, arguments)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -137,11 +148,7 @@ fn write(result: &Replay, arguments: &ReplayArgs) -> anyhow::Result<()> {
 }
 
 /// How fast it was: with the logs' reading, without judgements.
-fn say_speed(result: &Replay, told: &Told, arguments: &ReplayArgs) {
-    // Several worlds run at once, and share the cores.
-    if arguments.log.quiet || arguments.log.logs.len() > 1 {
-        return;
-    }
+fn say_speed(result: &Replay, told: &Told) {
     let judging = told.judging.as_secs_f64();
     let seconds = (told.took.as_secs_f64() - judging).max(0.001);
     let requests = result.containment.requests;
@@ -169,13 +176,17 @@ fn replay_set(
     let judged = || truth.sources.iter().filter(|(_, known)| known.is_judged());
     let sessions = Sessions::new(CAPACITY, arguments.silence);
     let sources = judged().map(|(source, _)| *source);
-    let mut emulator = Emulator::new(sessions, judge, arguments.threshold, sources);
+    let emulator = Emulator::new(sessions, judge, arguments.threshold, sources);
     let mut live = Live::new(set.settings()?.limits, &truth, arguments);
     let began = Instant::now();
-    let analysis = set.read(|analysis, blocks| {
-        analysis.watch();
-        live.observe(analysis, blocks, |record| emulator.observe(record));
-    })?;
+    let (analysis, emulator) = beside(emulator, |emulation| {
+        set.read(|analysis, blocks| {
+            analysis.watch();
+            // It takes as long as it is there: a panic there is told where it is joined.
+            let _ = emulation.send(live.observe(analysis, blocks));
+        })
+    });
+    let analysis = analysis?;
     live.told.took = began.elapsed();
     let (mut treated, steadiness, told) = live.finish();
     let mut fates = emulator.finish();
@@ -189,6 +200,26 @@ fn replay_set(
         steadiness,
         told,
         report: arguments.report.is_some().then(|| analysis.finish()),
+    })
+}
+
+/// Emulates what `work` sends on another thread: it needs nothing of the gate's decisions, and judging sessions takes as long as they do.
+fn beside<'a, T>(
+    mut emulator: Emulator<'a>,
+    work: impl FnOnce(SyncSender<Vec<Record>>) -> T,
+) -> (T, Emulator<'a>) {
+    thread::scope(|scope| {
+        let (send, receive) = mpsc::sync_channel::<Vec<Record>>(ROUNDS_WAITING);
+        let emulation = scope.spawn(move || {
+            for round in receive {
+                round.iter().for_each(|record| emulator.observe(record));
+            }
+            emulator
+        });
+        let done = work(send);
+        let emulator = emulation.join();
+        let emulator = emulator.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (done, emulator)
     })
 }
 

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::mpsc;
+use std::sync::mpsc::SyncSender;
+use std::thread;
 
 use anyhow::Context;
 use anyhow::bail;
@@ -146,11 +149,14 @@ impl Set<'_> {
                 let format = Format::parse("combined").map_err(anyhow::Error::msg)?;
                 let mut analysis =
                     Analysis::new(self.settings()?, knowledge).map_err(anyhow::Error::msg)?;
-                let mut feed = Feed::new(format, |blocks| work(&mut analysis, blocks));
-                kind.build(*seed)
-                    .write_log(Fields::Combined, &mut feed)
-                    .context("the world could not be written")?;
-                feed.finish();
+                // As a log is read by a thread of its own.
+                thread::scope(|scope| {
+                    let (give, take) = mpsc::sync_channel::<Vec<Block>>(1);
+                    let writer = scope.spawn(move || write_scene(kind.build(*seed), format, give));
+                    take.iter().for_each(|blocks| work(&mut analysis, &blocks));
+                    let written = writer.join();
+                    written.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })?;
                 Ok(analysis)
             }
         }
@@ -164,6 +170,20 @@ impl Set<'_> {
             ..logs::settings(log)?
         })
     }
+}
+
+/// Gives the lines of a scene in blocks.
+fn write_scene(
+    mut scene: Scene,
+    format: Format,
+    give: SyncSender<Vec<Block>>,
+) -> anyhow::Result<()> {
+    // Nobody takes them where the other side panicked, which is told there.
+    let mut feed = Feed::new(format, |blocks| drop(give.send(blocks)));
+    let written = scene.write_log(Fields::Combined, &mut feed);
+    written.context("the world could not be written")?;
+    feed.finish();
+    Ok(())
 }
 
 /// Names of sources as the analysis of a log has them.
@@ -197,7 +217,10 @@ fn derived_truth(log: &LogArgs) -> anyhow::Result<KnownSources> {
         min_requests: u64::from(PAGES_MIN),
         ..logs::settings(log)?
     };
-    let read = logs::read(log, settings)?;
+    let read = logs::read_by(log, settings, |analysis, blocks| {
+        analysis.observe(blocks);
+        analysis.keep_heaviest(CAPACITY);
+    })?;
     let mut truth = KnownSources::default();
     for report in &read.report.sources {
         let source = recorder.source(&report.source);
@@ -253,7 +276,7 @@ pub(crate) struct Moment {
 const LOOKS: [u16; 6] = [5, 7, 10, 15, 25, 50];
 /// Page requests of a session to learn from at least.
 const PAGES_MIN: u16 = 5;
-/// Sessions at once: those of a log of any size.
+/// Sessions at once, and sources whose labels are derived: those of a log of any size.
 pub(crate) const CAPACITY: usize = 1 << 20;
 
 /// All sessions with enough pages, at several moments each. Programs that fetch what somebody asked for are left out.

@@ -105,25 +105,20 @@ impl Live {
         }
     }
 
-    /// Takes in blocks as a gate does; each request goes to `each` as well.
-    pub(super) fn observe(
-        &mut self,
-        analysis: &mut Analysis,
-        blocks: &[Block],
-        mut each: impl FnMut(&Record),
-    ) {
+    /// Takes in blocks as a gate does, and gives their requests in the order in which they were asked about.
+    pub(super) fn observe(&mut self, analysis: &mut Analysis, blocks: &[Block]) -> Vec<Record> {
+        let mut asked = Vec::new();
         analysis.observe_in_steps(blocks, STEP, |analysis, records| {
             let suspects = analysis.suspects(self.gate.policy.limits.suspect_from);
             if !suspects.is_empty() {
                 self.gate.suspects.add(&suspects);
             }
             self.judge_in_time(analysis, records[0].time);
-            for record in records {
-                self.ask(record);
-                each(record);
-            }
+            records.iter().for_each(|record| self.ask(record));
+            asked.extend_from_slice(records);
         });
         self.told.forgotten += analysis.keep_heaviest(self.profiles_max);
+        asked
     }
 
     fn ask(&mut self, record: &Record) {
