@@ -199,6 +199,9 @@ impl Header {
     }
 }
 
+/// The fields of one request, in the order of [`Header::ALL`].
+pub type HeaderFields<'a> = [Field<'a>; Header::ALL.len()];
+
 /// The values of [`Header`] fields. Few logs have them: they stand in one text, so that a request without them is no larger.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Headers<'a>(&'a [u8]);
@@ -234,6 +237,20 @@ impl<'a> Headers<'a> {
             rest = next;
         }
         Field::NotLogged
+    }
+
+    /// All fields by number, the first of each name. Who asks for several goes through the text once.
+    pub fn all(self) -> HeaderFields<'a> {
+        let mut all = [Field::NotLogged; Header::ALL.len()];
+        let mut rest = self.0;
+        while let [number, length, after @ ..] = rest {
+            let (value, next) = after.split_at(usize::from(*length).min(after.len()));
+            if let Some(field @ Field::NotLogged) = all.get_mut(usize::from(*number)) {
+                *field = Field::logged(value);
+            }
+            rest = next;
+        }
+        all
     }
 
     /// True where a page of another site has made the browser send it: what it asks for is not its user's will.

@@ -243,6 +243,12 @@ impl<'a> Headers<'a> {
         self.fields.is_empty()
     }
 
+    /// Where the first field of a name stands.
+    #[inline]
+    pub fn place(&self, name: Name) -> Option<u16> {
+        self.first[name as usize].checked_sub(1)
+    }
+
     /// The fields among which those of a name are.
     #[inline]
     fn around(&self, name: Name) -> &[Field<'a>] {

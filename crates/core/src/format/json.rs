@@ -421,12 +421,24 @@ impl Node {
     }
 
     fn position(&self, key: &[u8]) -> Option<usize> {
+        let is_it = |child: &Node| child.key.as_bytes() == key;
+        if !self.has_patterns {
+            return self.children.iter().position(is_it);
+        }
         self.children
             .iter()
             .position(|child| match child.key.strip_suffix('*') {
-                None => child.key.as_bytes() == key,
+                None => is_it(child),
                 Some(prefix) => key.starts_with(prefix.as_bytes()),
             })
+    }
+
+    /// The same, for a key that probably stands behind this place of the map.
+    fn position_from(&self, key: &[u8], place: usize) -> Option<usize> {
+        let behind = self.children.get(place..).filter(|_| !self.has_patterns);
+        let mut behind = behind.unwrap_or_default().iter();
+        let found = behind.position(|child| child.key.as_bytes() == key);
+        found.map(|at| place + at).or_else(|| self.position(key))
     }
 }
 

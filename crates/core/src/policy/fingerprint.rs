@@ -11,7 +11,7 @@ use crate::profile::Record;
 use crate::profile::SentFields;
 use crate::profile::Signs;
 use crate::profile::host_of;
-use crate::request::Headers;
+use crate::request::HeaderFields;
 
 /// User agents whose browsers are remembered: to find one out takes longer than a decision.
 const BROWSERS: usize = 1 << 12;
@@ -69,7 +69,7 @@ pub struct PageRequest<'a> {
     /// The user agent, and its hash.
     pub agent: (&'a [u8], u32),
     /// Header fields that tell browsers from programs.
-    pub headers: Headers<'a>,
+    pub fields: HeaderFields<'a>,
     /// The value of `Referer`; empty where none was sent.
     pub referrer: &'a [u8],
     /// The host asked for.
@@ -123,7 +123,7 @@ impl Browsers {
             Engine::WebKit => Claim::WebKit,
         };
         let sent = SentFields {
-            headers: request.headers,
+            fields: request.fields,
             browser,
             referrer: Some(host_of(request.referrer)).filter(|host| !host.is_empty()),
             host: Some(request.host),
@@ -155,6 +155,7 @@ impl Browsers {
 mod tests {
     use super::*;
     use crate::request::Header;
+    use crate::request::Headers;
 
     const CHROME: &[u8] = b"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36";
 
@@ -165,7 +166,7 @@ mod tests {
         }
         let request = PageRequest {
             agent: (agent, 7),
-            headers: Headers::of(&text),
+            fields: Headers::of(&text).all(),
             referrer: b"",
             host: b"www.example.org",
             loader: Loader::Window,

@@ -480,7 +480,7 @@ impl Recorder {
         // The site is that of this request's referrer, if it has one.
         let referrer = request.referrer.value().map(|_| site.host());
         let sent = signs::Sent {
-            headers: request.headers,
+            fields: request.headers.all(),
             browser,
             referrer: referrer.filter(|host| !host.is_empty()),
             host: request.host.value(),

@@ -10,7 +10,7 @@ use crate::knowledge::Engine;
 use crate::knowledge::System;
 use crate::request::Field;
 use crate::request::Header;
-use crate::request::Headers;
+use crate::request::HeaderFields;
 
 /// What `Sec-Fetch-Site`, `-Mode` and `-Dest` say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,10 +69,12 @@ const LANGUAGE_AT: u16 = 8;
 /// Of the language: not sent; smaller is not logged, larger a hash.
 const UNSENT: u8 = 1;
 const LANGUAGES: u8 = 30;
+/// Bytes of a language's tag that count, before its region.
+const LANGUAGE_MAX: usize = 16;
 
 /// A request with its header fields, and what else they are compared with.
 pub(crate) struct Sent<'a> {
-    pub(crate) headers: Headers<'a>,
+    pub(crate) fields: HeaderFields<'a>,
     pub(crate) browser: Browser,
     /// The host of the referrer, where there is one.
     pub(crate) referrer: Option<&'a [u8]>,
@@ -110,7 +112,7 @@ impl Signs {
         if sent.browser.engine == Engine::Unknown {
             return Signs::default();
         }
-        let loading = Loading::of(sent.headers);
+        let loading = Loading::of(&sent.fields);
         let fetch = sent.fetch(loading);
         if loading == Loading::Other {
             return Signs(fetch as u16);
@@ -180,14 +182,14 @@ enum Loading {
 }
 
 impl Loading {
-    fn of(headers: Headers<'_>) -> Loading {
-        let dest = headers.get(Header::FetchDest);
+    fn of(fields: &HeaderFields<'_>) -> Loading {
+        let dest = fields[Header::FetchDest as usize];
         let is_document = matches!(
             dest,
             Field::NotLogged
                 | Field::Value(b"document" | b"iframe" | b"frame" | b"nested-document")
         );
-        match headers.get(Header::FetchMode) {
+        match fields[Header::FetchMode as usize] {
             Field::Value(b"navigate") if is_document => Loading::Navigation,
             Field::Value(_) => Loading::Other,
             Field::NotLogged | Field::Empty if dest.value().is_none() => Loading::Unknown,
@@ -199,10 +201,14 @@ impl Loading {
     }
 }
 
-impl Sent<'_> {
+impl<'a> Sent<'a> {
+    fn field(&self, header: Header) -> Field<'a> {
+        self.fields[header as usize]
+    }
+
     fn fetch(&self, loading: Loading) -> Fetch {
         let [site, mode, dest] = [Header::FetchSite, Header::FetchMode, Header::FetchDest]
-            .map(|header| self.headers.get(header));
+            .map(|header| self.field(header));
         let all = [site, mode, dest];
         if all.iter().all(|field| *field == Field::NotLogged) {
             return Fetch::NotJudged;
@@ -237,8 +243,8 @@ impl Sent<'_> {
     }
 
     fn hints(&self) -> Hints {
-        let [brands, mobile, platform] = [Header::Brands, Header::Mobile, Header::Platform]
-            .map(|header| self.headers.get(header));
+        let [brands, mobile, platform] =
+            [Header::Brands, Header::Mobile, Header::Platform].map(|header| self.field(header));
         let browser = self.browser;
         let Field::Value(brands) = brands else {
             return match brands == Field::Empty && browser.sends_client_hints() {
@@ -269,7 +275,7 @@ impl Sent<'_> {
     }
 
     fn order(&self) -> Order {
-        let Field::Value(order) = self.headers.get(Header::Order) else {
+        let Field::Value(order) = self.field(Header::Order) else {
             return Order::NotJudged;
         };
         // Chrome before version 50 or so sent Accept before User-Agent.
@@ -278,26 +284,29 @@ impl Sent<'_> {
             Engine::Gecko if self.browser.version >= 60 => b"uale",
             _ => return Order::NotJudged,
         };
-        let places: Vec<usize> = usual
-            .iter()
-            .filter_map(|letter| order.iter().position(|sent| sent == letter))
-            .collect();
-        match places.len() {
+        let place = |letter: &u8| order.iter().position(|sent| sent == letter);
+        let places = || usual.iter().filter_map(place);
+        match places().count() {
             0..=2 => Order::NotJudged,
-            _ if places.is_sorted() => Order::Usual,
+            _ if places().is_sorted() => Order::Usual,
             _ => Order::Other,
         }
     }
 
     /// The language that is preferred: its region and those after it say little.
     fn language(&self, hash: impl Fn(&[u8]) -> u64) -> u8 {
-        match self.headers.get(Header::Language) {
+        match self.field(Header::Language) {
             Field::NotLogged => 0,
             Field::Empty => UNSENT,
             Field::Value(languages) => {
                 let end = languages.iter().position(|byte| b",;-".contains(byte));
                 let first = &languages[..end.unwrap_or(languages.len())];
-                let hash = hash(&first.to_ascii_lowercase());
+                // Without a copy on the heap: tags of languages are short.
+                let mut small = [0; LANGUAGE_MAX];
+                let length = first.len().min(LANGUAGE_MAX);
+                small[..length].copy_from_slice(&first[..length]);
+                small.make_ascii_lowercase();
+                let hash = hash(&small[..length]);
                 UNSENT + 1 + (hash % u64::from(LANGUAGES)) as u8
             }
         }
@@ -468,6 +477,7 @@ impl SignCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::Headers;
 
     const CHROME: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36";
     const FIREFOX: &str =
@@ -481,7 +491,7 @@ mod tests {
             Headers::write(*header, value.as_bytes(), &mut text);
         }
         let sent = Sent {
-            headers: Headers::of(&text),
+            fields: Headers::of(&text).all(),
             browser: Browser::of(agent.as_bytes()),
             referrer: referrer.map(str::as_bytes),
             host: Some(b"www.example.org"),

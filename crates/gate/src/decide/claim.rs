@@ -13,7 +13,6 @@ use crate::challenge::Clearance;
 use crate::settings::Resolver;
 use crate::state::Gate;
 use crate::state::Live;
-use crate::state::gate::content;
 
 /// A robot's claim, as the policy takes it.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +45,7 @@ impl Gate {
         (source, clearance): (Source, Option<&Clearance>),
         time: u32,
     ) -> Claim {
-        let asked = content(facts.method.as_str(), facts.target);
+        let asked = facts.content();
         let plain = |proof| Claim {
             proof,
             content: asked,

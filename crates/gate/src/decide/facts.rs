@@ -10,7 +10,6 @@ use std::time::Instant;
 use cattlegrid_core::format::session;
 use cattlegrid_core::profile::Content;
 use cattlegrid_core::profile::Contradictions;
-use cattlegrid_core::profile::is_page;
 use cattlegrid_core::request::Field;
 use cattlegrid_http1::Headers;
 use cattlegrid_http1::Method;
@@ -56,6 +55,7 @@ pub(crate) struct Facts<'a> {
     way: Way,
     /// Those that tell browsers from programs, once they are asked for.
     sent: OnceCell<Sent<'a>>,
+    content: OnceCell<Content>,
 }
 
 /// A request as a web server describes it in its query.
@@ -100,6 +100,7 @@ impl<'a> Facts<'a> {
                 false => Way::Direct(request.version),
             },
             sent: OnceCell::new(),
+            content: OnceCell::new(),
         }
     }
 
@@ -119,6 +120,7 @@ impl<'a> Facts<'a> {
             handshake: 0,
             way: Way::Told,
             sent: OnceCell::new(),
+            content: OnceCell::new(),
         }
     }
 
@@ -177,7 +179,13 @@ impl<'a> Facts<'a> {
     }
 
     fn is_page(&self) -> bool {
-        is_page(self.method.as_str().as_bytes(), self.target.as_bytes())
+        *self.method == Method::GET && self.content() == Content::Page
+    }
+
+    /// What it counts as when it is asked for.
+    pub(super) fn content(&self) -> Content {
+        let content = || content(self.method.as_str(), self.target);
+        *self.content.get_or_init(content)
     }
 
     /// True where a page of another site has made the browser send it.
@@ -190,7 +198,7 @@ impl<'a> Facts<'a> {
     /// True for all but images, style sheets and the like.
     fn may_be_evidence(&self) -> bool {
         *self.method != Method::GET
-            || content(self.method.as_str(), self.target) != Content::Part
+            || self.content() != Content::Part
             || self.path().ends_with("/robots.txt")
     }
 
@@ -225,7 +233,7 @@ impl<'a> Facts<'a> {
             status: 0,
             bytes: 0,
             outcome: Outcome::Own,
-            content: content(self.method.as_str(), self.target),
+            content: self.content(),
             would: None,
             entry: None,
             clearance: None,

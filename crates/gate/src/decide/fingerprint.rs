@@ -1,23 +1,16 @@
 //! The fingerprint of a page request: how its client sends header fields and begins connections. The policy groups clients by it.
 
-use std::cell::RefCell;
-
 use cattlegrid_core::policy::Fingerprint;
 use cattlegrid_core::policy::Loader;
 use cattlegrid_core::policy::PageRequest;
 use cattlegrid_core::profile::Content;
+use cattlegrid_core::request::Field;
 use cattlegrid_core::request::Header;
-use cattlegrid_core::request::Headers;
 use cattlegrid_http1::Name;
 
 use super::Facts;
 use crate::state::Gate;
 use crate::state::Live;
-
-thread_local! {
-    /// Room for the header fields of one request, so that none is allocated for each.
-    static FIELDS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
 
 /// How a client writes `Accept-Language`; which languages these are is its user's own.
 #[derive(Hash)]
@@ -77,24 +70,20 @@ impl Gate {
             value(Name::AcceptEncoding),
             Languages::of(value(Name::AcceptLanguage)),
         ));
-        FIELDS.with_borrow_mut(|fields| {
-            fields.clear();
-            for (header, value) in Header::ALL.into_iter().zip(sent.values) {
-                if let Some(value) = value {
-                    Headers::write(header, value, fields);
-                }
-            }
-            if !sent.order.letters().is_empty() {
-                Headers::write(Header::Order, sent.order.letters(), fields);
-            }
-            live.policy.fingerprint(&PageRequest {
-                agent: (facts.agent(), agent),
-                headers: Headers::of(fields),
-                referrer: value(Name::Referer).unwrap_or_default(),
-                host: facts.host.as_bytes(),
-                loader: loader(facts),
-                digest,
-            })
+        let mut fields = [Field::NotLogged; Header::ALL.len()];
+        for (field, value) in fields.iter_mut().zip(sent.values) {
+            *field = value.map_or(Field::NotLogged, Field::logged);
+        }
+        if !sent.order.letters().is_empty() {
+            fields[Header::Order as usize] = Field::Value(sent.order.letters());
+        }
+        live.policy.fingerprint(&PageRequest {
+            agent: (facts.agent(), agent),
+            fields,
+            referrer: value(Name::Referer).unwrap_or_default(),
+            host: facts.host.as_bytes(),
+            loader: loader(facts),
+            digest,
         })
     }
 }

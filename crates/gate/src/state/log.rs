@@ -210,140 +210,203 @@ impl Lines {
     }
 }
 
-/// A line. Every request pays for it: numbers and plain text are put down without the machinery of `write!`.
+/// A line. Every request pays for it: texts are put down as they are, and one look at the whole line tells whether one of them needed
+/// escapes after all.
 fn write(entry: &Entry, texts: &Texts<'_>, took: Duration, out: &mut Vec<u8>) {
-    let mut digits = itoa::Buffer::new();
-    out.extend_from_slice(b"{\"time\":");
-    parts(entry.time_ms, 1000, out);
-    out.extend_from_slice(b",\"source\":\"");
-    match entry.client {
-        Some(client) => write_address(client, out),
-        None => out.extend_from_slice(b"127.0.0.1"),
+    let start = out.len();
+    let mut line = Line {
+        out,
+        quotes: 0,
+        manner: Manner::AsItIs,
+    };
+    line.write(entry, texts, took);
+    let ours = line.quotes;
+    if special(&out[start..]) != ours {
+        out.truncate(start);
+        let mut line = Line {
+            out,
+            quotes: 0,
+            manner: Manner::Escaped,
+        };
+        line.write(entry, texts, took);
     }
-    out.extend_from_slice(b"\",\"method\":\"");
-    text(entry.method.as_str().as_bytes(), out);
-    out.extend_from_slice(b"\",\"host\":\"");
-    text(texts.host.as_bytes(), out);
-    out.extend_from_slice(b"\",\"target\":\"");
-    text(texts.target.as_bytes(), out);
-    out.extend_from_slice(b"\",\"status\":");
-    out.extend_from_slice(digits.format(entry.status).as_bytes());
-    out.extend_from_slice(b",\"bytes\":");
-    out.extend_from_slice(digits.format(entry.bytes).as_bytes());
-    value("referrer", texts.referrer, out);
-    value("agent", texts.agent, out);
-    match entry.session {
-        None => {}
-        Some(None) => out.extend_from_slice(b",\"session\":\"\""),
-        Some(Some(hash)) => hexadecimal("session", hash, out),
+    out.extend_from_slice(b"\n");
+}
+
+/// The number of bytes that cannot stand in quotes as they are. The loop has no early exit and sums up in bytes, so that it is vectorised.
+fn special(line: &[u8]) -> usize {
+    let is_plain = |byte: u8| matches!(byte, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~');
+    let sum = |part: &[u8]| {
+        let add = |sum: u8, byte: &u8| sum + u8::from(!is_plain(*byte));
+        usize::from(part.iter().fold(0, add))
+    };
+    // Whole vectors, and no more than a byte can count.
+    line.chunks(240).map(sum).sum()
+}
+
+/// How texts are written.
+enum Manner {
+    AsItIs,
+    Escaped,
+}
+
+/// A line that is being written. Numbers and texts are put down without the machinery of `write!`.
+struct Line<'o> {
+    out: &'o mut Vec<u8>,
+    /// The quotes around names and values.
+    quotes: usize,
+    manner: Manner,
+}
+
+impl Line<'_> {
+    fn write(&mut self, entry: &Entry, texts: &Texts<'_>, took: Duration) {
+        let mut digits = itoa::Buffer::new();
+        self.raw(b"{\"time\":", 2);
+        self.parts(entry.time_ms, 1000);
+        self.raw(b",\"source\":\"", 3);
+        match entry.client {
+            Some(client) => write_address(client, self.out),
+            None => self.raw(b"127.0.0.1", 0),
+        }
+        self.raw(b"\",\"method\":\"", 4);
+        self.text(entry.method.as_str().as_bytes());
+        self.raw(b"\",\"host\":\"", 4);
+        self.text(texts.host.as_bytes());
+        self.raw(b"\",\"target\":\"", 4);
+        self.text(texts.target.as_bytes());
+        self.raw(b"\",\"status\":", 3);
+        self.raw(digits.format(entry.status).as_bytes(), 0);
+        self.raw(b",\"bytes\":", 2);
+        self.raw(digits.format(entry.bytes).as_bytes(), 0);
+        self.value("referrer", texts.referrer);
+        self.value("agent", texts.agent);
+        match entry.session {
+            None => {}
+            Some(None) => self.value("session", b""),
+            Some(Some(hash)) => self.hexadecimal("session", hash),
+        }
+        self.raw(b",\"duration\":", 2);
+        let us = took.as_secs() * 1_000_000 + u64::from(took.subsec_micros());
+        self.parts(us, 1_000_000);
+        self.word("decision", entry.outcome.name());
+        self.word("reason", entry.outcome.reason());
+        self.extras(entry);
+        self.headers(&texts.sent);
+        if entry.handshake != 0 {
+            self.hexadecimal("handshake", entry.handshake);
+        }
+        self.raw(b"}", 0);
     }
-    out.extend_from_slice(b",\"duration\":");
-    let us = took.as_secs() * 1_000_000 + u64::from(took.subsec_micros());
-    parts(us, 1_000_000, out);
-    word("decision", entry.outcome.name(), out);
-    word("reason", entry.outcome.reason(), out);
-    if let Some(would) = entry.would {
-        word("would", would.name(), out);
-    }
-    if let Some(number) = entry.entry {
-        out.extend_from_slice(b",\"entry\":");
-        out.extend_from_slice(digits.format(number).as_bytes());
-    }
-    if let Some(clearance) = entry.clearance {
-        hexadecimal("clearance", clearance.id, out);
-    }
-    if let Some(user) = entry.user {
-        hexadecimal("user", user, out);
-    }
-    if let Some(incident) = entry.incident {
-        word("incident", &incident.to_string(), out);
-    }
-    if let Some(fleet) = entry.fleet {
-        word("group", &format!("{:08x}", fleet.number), out);
-        word("cause", fleet.cause.name(), out);
-        if !entry.contradictions.is_empty() {
-            word("contradicts", &entry.contradictions.words(), out);
+
+    /// What few lines have.
+    fn extras(&mut self, entry: &Entry) {
+        if let Some(would) = entry.would {
+            self.word("would", would.name());
+        }
+        if let Some(number) = entry.entry {
+            self.raw(b",\"entry\":", 2);
+            self.raw(itoa::Buffer::new().format(number).as_bytes(), 0);
+        }
+        if let Some(clearance) = entry.clearance {
+            self.hexadecimal("clearance", clearance.id);
+        }
+        if let Some(user) = entry.user {
+            self.hexadecimal("user", user);
+        }
+        if let Some(incident) = entry.incident {
+            self.word("incident", &incident.to_string());
+        }
+        if let Some(fleet) = entry.fleet {
+            self.word("group", &format!("{:08x}", fleet.number));
+            self.word("cause", fleet.cause.name());
+            if !entry.contradictions.is_empty() {
+                self.word("contradicts", &entry.contradictions.words());
+            }
+        }
+        if entry.is_cut {
+            self.raw(b",\"cut\":true", 2);
         }
     }
-    if entry.is_cut {
-        out.extend_from_slice(b",\"cut\":true");
-    }
-    headers(&texts.sent, out);
-    if entry.handshake != 0 {
-        hexadecimal("handshake", entry.handshake, out);
-    }
-    out.extend_from_slice(b"}\n");
-}
 
-/// Header fields of a page request. Lines without escapes are read back in a third of the time, and every browser writes quotes here:
-/// they become single ones.
-fn headers(sent: &Sent<'_>, out: &mut Vec<u8>) {
-    for ((_, key), value) in sent::FIELDS.iter().zip(sent.values) {
-        let Some(value) = value else { continue };
-        let mut plain = [0; sent::VALUE_MAX];
-        for (to, byte) in plain.iter_mut().zip(value) {
-            *to = match byte {
-                b'"' => b'\'',
-                b'\\' => b'/',
-                byte => *byte,
-            };
+    /// Header fields of a page request. Lines without escapes are read back in a third of the time, and every browser writes quotes here:
+    /// they become single ones.
+    fn headers(&mut self, sent: &Sent<'_>) {
+        for ((_, key), value) in sent::FIELDS.iter().zip(sent.values) {
+            let Some(value) = value else { continue };
+            let mut plain = [0; sent::VALUE_MAX];
+            for (to, byte) in plain.iter_mut().zip(value) {
+                *to = match byte {
+                    b'"' => b'\'',
+                    b'\\' => b'/',
+                    byte => *byte,
+                };
+            }
+            self.value(key, &plain[..value.len().min(sent::VALUE_MAX)]);
         }
-        self::value(key, &plain[..value.len().min(sent::VALUE_MAX)], out);
+        if !sent.order.letters().is_empty() {
+            self.value("order", sent.order.letters());
+        }
     }
-    if !sent.order.letters().is_empty() {
-        value("order", sent.order.letters(), out);
+
+    /// Bytes of ours, with so many quotes.
+    fn raw(&mut self, bytes: &[u8], quotes: usize) {
+        self.out.extend_from_slice(bytes);
+        self.quotes += quotes;
+    }
+
+    /// A number of parts of a whole, as a decimal fraction: 1500 of 1000 are 1.500.
+    fn parts(&mut self, number: u64, whole: u64) {
+        let mut digits = itoa::Buffer::new();
+        self.raw(digits.format(number / whole).as_bytes(), 0);
+        // The leading 1 holds the zeros behind the point.
+        let at = self.out.len();
+        self.raw(digits.format(number % whole + whole).as_bytes(), 0);
+        self.out[at] = b'.';
+    }
+
+    /// The beginning of a text behind another value.
+    fn name(&mut self, name: &str) {
+        self.raw(b",\"", 1);
+        self.raw(name.as_bytes(), 0);
+        self.raw(b"\":\"", 2);
+    }
+
+    /// One of a few words of ours.
+    fn word(&mut self, name: &str, word: &str) {
+        self.name(name);
+        self.raw(word.as_bytes(), 0);
+        self.raw(b"\"", 1);
+    }
+
+    fn hexadecimal(&mut self, name: &str, number: u64) {
+        let digits: [u8; 16] =
+            std::array::from_fn(|at| match (number >> (60 - 4 * at) & 15) as u8 {
+                digit @ 0..10 => b'0' + digit,
+                digit => b'a' + digit - 10,
+            });
+        self.name(name);
+        self.raw(&digits, 0);
+        self.raw(b"\"", 1);
+    }
+
+    fn value(&mut self, name: &str, value: &[u8]) {
+        self.name(name);
+        self.text(value);
+        self.raw(b"\"", 1);
+    }
+
+    /// Writes text inside quotes.
+    fn text(&mut self, bytes: &[u8]) {
+        let bytes = &bytes[..bytes.len().min(VALUE_MAX)];
+        match self.manner {
+            Manner::AsItIs => self.raw(bytes, 0),
+            Manner::Escaped => escape(bytes, self.out),
+        }
     }
 }
 
-/// A number of parts of a whole, as a decimal fraction: 1500 of 1000 are 1.500.
-fn parts(number: u64, whole: u64, out: &mut Vec<u8>) {
-    let mut digits = itoa::Buffer::new();
-    out.extend_from_slice(digits.format(number / whole).as_bytes());
-    // The leading 1 holds the zeros behind the point.
-    let at = out.len();
-    out.extend_from_slice(digits.format(number % whole + whole).as_bytes());
-    out[at] = b'.';
-}
-
-/// The beginning of a text behind another value.
-fn name(name: &str, out: &mut Vec<u8>) {
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":\"");
-}
-
-/// One of a few words of ours.
-fn word(name: &str, word: &str, out: &mut Vec<u8>) {
-    self::name(name, out);
-    out.extend_from_slice(word.as_bytes());
-    out.push(b'"');
-}
-
-fn hexadecimal(name: &str, number: u64, out: &mut Vec<u8>) {
-    let digits: [u8; 16] = std::array::from_fn(|at| match (number >> (60 - 4 * at) & 15) as u8 {
-        digit @ 0..10 => b'0' + digit,
-        digit => b'a' + digit - 10,
-    });
-    self::name(name, out);
-    out.extend_from_slice(&digits);
-    out.push(b'"');
-}
-
-fn value(name: &str, value: &[u8], out: &mut Vec<u8>) {
-    self::name(name, out);
-    text(value, out);
-    out.push(b'"');
-}
-
-/// Writes text inside quotes. Bytes that are no UTF-8 become the letters that Latin-1 has for them, so that each line is sound.
-fn text(bytes: &[u8], out: &mut Vec<u8>) {
-    let bytes = &bytes[..bytes.len().min(VALUE_MAX)];
-    // Nearly all text is plain. One look without a way out in the middle takes many bytes at a time.
-    let is_plain = |byte: &u8| matches!(byte, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~');
-    if bytes.iter().fold(true, |all, byte| all & is_plain(byte)) {
-        out.extend_from_slice(bytes);
-        return;
-    }
+/// Text with escapes. Bytes that are no UTF-8 become the letters that Latin-1 has for them, so that each line is sound.
+fn escape(bytes: &[u8], out: &mut Vec<u8>) {
     for part in bytes.utf8_chunks() {
         for char in part.valid().chars() {
             match char {
@@ -360,5 +423,77 @@ fn text(bytes: &[u8], out: &mut Vec<u8>) {
         for byte in part.invalid() {
             let _ = write!(out, "\\u{byte:04x}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> Entry {
+        Entry {
+            time_ms: 1_893_456_000_123,
+            started: Instant::now(),
+            client: None,
+            method: Method::GET,
+            session: Some(None),
+            status: 200,
+            bytes: 7,
+            outcome: Outcome::Own,
+            content: Content::Page,
+            would: Some(Decision::Block),
+            entry: Some(3),
+            clearance: None,
+            user: Some(5),
+            incident: None,
+            agent: 0,
+            handshake: 9,
+            seat: None,
+            fleet: None,
+            crawler: None,
+            is_repeat: false,
+            contradictions: Contradictions::NONE,
+            is_cut: true,
+        }
+    }
+
+    fn line(agent: &[u8], target: &str) -> Vec<u8> {
+        let texts = Texts {
+            host: "www.example.org",
+            target,
+            referrer: b"",
+            agent,
+            sent: Sent::default(),
+        };
+        let mut out = b"before\n".to_vec();
+        write(&entry(), &texts, Duration::from_micros(1500), &mut out);
+        out.split_off(b"before\n".len())
+    }
+
+    fn check(agent: &[u8], target: &str, expected: &str) {
+        let line = line(agent, target);
+        let text = line.strip_suffix(b"\n").expect("a whole line");
+        assert!(!text.contains(&b'\n'));
+        let read: serde_json::Value = serde_json::from_slice(text).expect("sound JSON");
+        assert_eq!(read["agent"], expected);
+        assert_eq!(read["target"], target);
+        assert_eq!(read["duration"], 0.0015);
+        assert_eq!(read["cut"], true);
+    }
+
+    #[test]
+    fn plain_lines_have_no_escapes_and_others_lose_nothing() {
+        assert!(!line(b"Mozilla/5.0", "/a?b='c'").contains(&b'\\'));
+        check(b"Mozilla/5.0", "/", "Mozilla/5.0");
+        // As many quotes as a plain line has, but elsewhere.
+        check(b"\"quoted\"", "/\\", "\"quoted\"");
+        check(b"\r\n\x1b[31m\x7f", "/\u{202e}x", "\r\n\u{1b}[31m\u{7f}");
+        check(
+            "käse \u{1f9c0}".as_bytes(),
+            "/käse\u{2028}",
+            "käse \u{1f9c0}",
+        );
+        check(b"caf\xe9", "/", "café");
+        check(&[b'"'; 300], "/", &"\"".repeat(300));
     }
 }

@@ -88,12 +88,11 @@ impl Order {
         if !accept.is_some_and(|accept| accept.starts_with(ACCEPT_PAGE)) {
             return order;
         }
-        for name in headers.iter().filter_map(|field| field.known) {
-            let listed = ORDER.iter().find(|(known, _)| *known == name);
-            if let Some((_, letter)) = listed
-                && !order.letters().contains(letter)
-            {
-                order.letters[order.length] = *letter;
+        let mut places = ORDER.map(|(name, letter)| (headers.place(name), letter));
+        places.sort_unstable();
+        for (place, letter) in places {
+            if place.is_some() {
+                order.letters[order.length] = letter;
                 order.length += 1;
             }
         }

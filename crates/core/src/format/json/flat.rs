@@ -4,6 +4,7 @@
 use super::Node;
 use super::walk::Found;
 use super::walk::Value;
+use crate::format::marks::Marks;
 
 /// Digits of a number that is read here: all of them fit, so that none is rounded twice.
 const DIGITS_MAX: usize = 15;
@@ -18,66 +19,69 @@ pub(super) fn read<'a>(root: &Node, line: &'a str, found: &mut Found<'a>) -> Opt
     if has_control || memchr::memchr(b'\\', bytes).is_some() {
         return None;
     }
-    let mut rest = bytes.strip_prefix(b"{")?;
-    let mut expected = 0;
+    let mut marks = Marks::default();
+    marks.seek(bytes, 0);
+    let (mut at, mut expected) = (0, 0);
+    let mut before = b'{';
     loop {
-        let (node, after) = member(root, rest, &mut expected)?;
-        let (value, after) = value(after)?;
+        if *bytes.get(at)? != before {
+            return None;
+        }
+        let (key, after) = text(bytes, at + 1, &mut marks)?;
+        if *bytes.get(after)? != b':' {
+            return None;
+        }
+        let node = member(root, key, &mut expected);
+        let (value, after) = value(bytes, after + 1, &mut marks)?;
         if let Some(node) = node {
             found.put(node, value);
         }
-        rest = match after {
-            [b',', after @ ..] => after,
-            b"}" => return Some(()),
-            _ => return None,
-        };
+        if &bytes[after..] == b"}" {
+            return Some(());
+        }
+        (at, before) = (after, b',');
     }
 }
 
-/// The node of a key, and what follows the key. The lines of a log have their keys in one order: the next is where the last one was not.
-fn member<'n, 'a>(
-    root: &'n Node,
-    bytes: &'a [u8],
-    expected: &mut usize,
-) -> Option<(Option<&'n Node>, &'a [u8])> {
+/// The node of a key. The lines of a log have their keys in one order: the next is where the last one was not.
+#[inline]
+fn member<'n>(root: &'n Node, key: &[u8], expected: &mut usize) -> Option<&'n Node> {
     if !root.has_patterns
         && let Some(next) = root.children.get(*expected)
-        && let Some(after) = behind_key(bytes, next.key.as_bytes())
+        && next.key.as_bytes() == key
     {
         *expected += 1;
-        return Some((Some(next), after));
+        return Some(next);
     }
-    let (key, after) = text(bytes)?;
-    let after = after.strip_prefix(b":")?;
-    let Some(at) = root.position(key) else {
-        return Some((None, after));
-    };
+    let at = root.position_from(key, *expected)?;
     *expected = at + 1;
-    Some((root.children.get(at), after))
+    root.children.get(at)
 }
 
-/// What follows a key, where it is this one.
-fn behind_key<'a>(bytes: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
-    let bytes = bytes.strip_prefix(b"\"")?;
-    bytes.strip_prefix(key)?.strip_prefix(b"\":")
+/// The text in the quotes that begin here, and where it goes on behind them.
+#[inline]
+fn text<'a>(bytes: &'a [u8], open: usize, marks: &mut Marks) -> Option<(&'a [u8], usize)> {
+    if marks.next(bytes)? != open {
+        return None;
+    }
+    let close = marks.next(bytes)?;
+    Some((&bytes[open + 1..close], close + 1))
 }
 
-/// A text in quotes, and what follows it.
-fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let bytes = bytes.strip_prefix(b"\"")?;
-    let end = memchr::memchr(b'"', bytes)?;
-    Some((&bytes[..end], &bytes[end + 1..]))
-}
-
-/// A text, a number or a word, and what follows it.
-fn value(bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
-    match bytes.first()? {
-        b'"' => text(bytes).map(|(text, rest)| (Value::Borrowed(text), rest)),
-        b'0'..=b'9' => number(bytes),
+/// The text, number or word that begins here, and where it goes on behind it.
+#[inline]
+fn value<'a>(bytes: &'a [u8], at: usize, marks: &mut Marks) -> Option<(Value<'a>, usize)> {
+    let behind = |rest: &[u8]| bytes.len() - rest.len();
+    match bytes.get(at)? {
+        b'"' => {
+            let (text, after) = text(bytes, at, marks)?;
+            Some((Value::Borrowed(text), after))
+        }
+        b'0'..=b'9' => number(&bytes[at..]).map(|(number, rest)| (number, behind(rest))),
         _ => [&b"null"[..], b"true", b"false"]
             .into_iter()
-            .find_map(|word| bytes.strip_prefix(word))
-            .map(|rest| (Value::Null, rest)),
+            .find_map(|word| bytes[at..].strip_prefix(word))
+            .map(|rest| (Value::Null, behind(rest))),
     }
 }
 
@@ -100,17 +104,16 @@ fn number(bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
 
 /// Digits behind a number, how many, and what follows them.
 fn digits(bytes: &[u8], before: u64) -> Option<(u64, usize, &[u8])> {
-    let end = bytes.iter().position(|byte| !byte.is_ascii_digit())?;
-    let (digits, rest) = bytes.split_at(end);
-    if digits.is_empty() || digits.len() > DIGITS_MAX {
-        return None;
-    }
-    let number = digits.iter().fold(before, |number, digit| {
-        number
+    let (mut number, mut length) = (before, 0);
+    while let Some(digit @ b'0'..=b'9') = bytes.get(length) {
+        number = number
             .wrapping_mul(10)
-            .wrapping_add(u64::from(digit - b'0'))
-    });
-    Some((number, digits.len(), rest))
+            .wrapping_add(u64::from(digit - b'0'));
+        length += 1;
+    }
+    (1..=DIGITS_MAX)
+        .contains(&length)
+        .then(|| (number, length, &bytes[length..]))
 }
 
 const POWERS: [f64; DIGITS_MAX + 1] = [
