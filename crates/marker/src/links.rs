@@ -307,6 +307,9 @@ impl Links {
     }
 
     fn resolve_and_insert(&self, text: &[u8]) -> Option<Splice> {
+        if self.is_foreign(text) {
+            return None;
+        }
         let before = self.resolved(text)?;
         // A browser drops spaces and control characters around an address.
         let trimmed = text.iter().rposition(|byte| *byte > b' ')? + 1;
@@ -323,6 +326,23 @@ impl Links {
         let stripped = target::strip(after[Position::BeforePath..].as_bytes(), &self.rules.name);
         let is_same = stripped.target == before[Position::BeforePath..].as_bytes();
         (is_same && stripped.found != Found::Nothing).then_some(splice)
+    }
+
+    /// Whether an absolute address is that of another site, told by its host as it is spelled: one of letters, digits, dots and dashes that ends
+    /// with a letter has no other spelling.
+    fn is_foreign(&self, text: &[u8]) -> bool {
+        let rest = text
+            .strip_prefix(b"https://")
+            .or(text.strip_prefix(b"http://"));
+        let Some(rest) = rest else { return false };
+        let is_end = |byte: &u8| matches!(byte, b'/' | b'?' | b'#');
+        let host = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
+        let is_usual = |byte: &u8| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-')
+        };
+        let top = host.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+        let is_name = !top.is_empty() && top.iter().all(u8::is_ascii_lowercase);
+        is_name && host.iter().all(is_usual) && self.own.host_str().map(str::as_bytes) != Some(host)
     }
 
     /// Where a browser goes with a link, if that is this site and not the page itself.
@@ -343,6 +363,9 @@ impl Links {
         let text = &value.text[..];
         // A browser encodes other characters by the encoding of the page, which is not known here, or is not done here.
         if value.is_unsure || (self.charset != Charset::Utf8 && !text.is_ascii()) {
+            return None;
+        }
+        if self.is_foreign(text) {
             return None;
         }
         let end = memchr(b'#', text).unwrap_or(text.len());
@@ -403,4 +426,119 @@ fn is_plain_target(text: &[u8]) -> bool {
         && text.get(1) != Some(&b'/')
         && text.iter().all(is_plain)
         && memmem::find(text, b"/.").is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::Key;
+    use crate::keys::Keyring;
+    use crate::seal::Facts;
+    use crate::seal::Site;
+
+    fn links(style: Style, charset: Charset) -> Links {
+        let key = Key {
+            id: 1,
+            secret: [1; 32],
+            since_minutes: 0,
+        };
+        let ring = Keyring::new(&[key], &[2; 32]).unwrap();
+        let facts = Facts {
+            parent: 1,
+            user: 2,
+            minted_minutes: 3,
+        };
+        let marker = PageMarker::new(&ring, &Site::new("example.org"), facts, [7; 12]);
+        let rules = Rules {
+            style,
+            ..Rules::default()
+        };
+        Links::new("https://example.org/a/b", charset, marker, Arc::new(rules)).unwrap()
+    }
+
+    fn check(
+        value: &str,
+        expected: Option<&str>,
+        mark: impl Fn(&mut Links, &[u8]) -> Option<Vec<u8>>,
+    ) {
+        let mut links = links(Style::Query, Charset::Undeclared);
+        let marker = links.marker.shared().to_owned();
+        let marked = mark(&mut links, value.as_bytes());
+        let marked = marked.map(|marked| String::from_utf8(marked).unwrap().replace(&marker, "T"));
+        assert_eq!(marked.as_deref(), expected, "{value}");
+    }
+
+    #[test]
+    fn redirects_are_marked() {
+        for (value, expected) in [
+            ("/x?y=1#z", Some("/x?y=1&cg=T#z")),
+            ("https://example.org/", Some("https://example.org/?cg=T")),
+            ("HTTPS://EXAMPLE.org/", Some("HTTPS://EXAMPLE.org/?cg=T")),
+            ("x&amp", Some("x&amp?cg=T")),
+            ("https://example.com/", None),
+            ("http://example.org/", None),
+            ("//example.com/", None),
+            ("https://example.org:8443/", None),
+            ("/x?token=1", None),
+            ("", None),
+            ("#x", None),
+        ] {
+            check(value, expected, Links::location);
+        }
+    }
+
+    #[test]
+    fn refresh_fields_are_marked() {
+        for (value, expected) in [
+            ("5; url=/x", Some("5; url=/x?cg=T")),
+            ("0;url='/x?y'", Some("0;url='/x?y&cg=T'")),
+            ("5", None),
+            ("5; url=https://example.com/", None),
+        ] {
+            check(value, expected, Links::refresh);
+        }
+    }
+
+    /// A browser sends other bytes for them than are known here.
+    #[test]
+    fn only_ascii_is_sealed_unless_the_page_is_utf_8() {
+        for (charset, is_sealed) in [
+            (Charset::Utf8, true),
+            (Charset::Legacy, false),
+            (Charset::Undeclared, false),
+        ] {
+            let mut links = links(Style::Sealed, charset);
+            assert!(links.attribute(b"/x", Use::Link).is_some());
+            for value in ["/\u{e9}", "/x?&eacute;", "/&#233;"] {
+                assert_eq!(
+                    links.attribute(value.as_bytes(), Use::Link).is_some(),
+                    is_sealed,
+                    "{value}"
+                );
+            }
+            assert!(links.attribute(b"/&alpha;", Use::Link).is_none());
+        }
+    }
+
+    #[test]
+    fn foreign_hosts_are_told_by_their_spelling() {
+        let links = links(Style::Query, Charset::Utf8);
+        for (address, is_foreign) in [
+            ("https://example.com/x", true),
+            ("http://www.example.org?x", true),
+            ("https://example.org/x", false),
+            ("http://example.org/x", false),
+            ("https://EXAMPLE.com/", false),
+            ("https://example.com:443/", false),
+            ("https://192.0.2.1/", false),
+            ("https://a@example.com/", false),
+            ("//example.com/", false),
+        ] {
+            assert_eq!(
+                links.is_foreign(address.as_bytes()),
+                is_foreign,
+                "{address}"
+            );
+        }
+    }
 }
