@@ -166,7 +166,7 @@ impl Nesting {
         let mut foreign = self.open.iter().rev().take_while(is_foreign);
         let found = foreign.position(|(name, _)| *name == tag.name);
         match found {
-            Some(above) if !matches!(tag.name.text(), b"p" | b"br" | b"") => {
+            Some(above) if !tag.name.text().is_empty() => {
                 self.open.truncate(self.open.len() - above - 1);
                 Then::Markup
             }

@@ -354,6 +354,32 @@ mod tests {
         }
     }
 
+    /// Bits behind the last byte make a text the site's own, not a broken marker.
+    #[test]
+    fn h117_other_spellings_of_a_sealed_marker_are_none() {
+        let ring = ring(&[1]);
+        let text = page(&ring, 1).seal(b"/a").unwrap();
+        let (start, last) = text.split_at(text.len() - 1);
+        let next = char::from(last.as_bytes()[0] + 1);
+        let other = format!("{start}{next}");
+        assert!(is_sealed(text.as_bytes()));
+        assert!(!is_sealed(other.as_bytes()), "{other}");
+    }
+
+    #[test]
+    fn h112_no_two_ciphertexts_of_a_page_share_a_nonce() {
+        let ring = ring(&[1]);
+        let mut page = page(&ring, 1);
+        let mut texts = vec![page.shared().to_owned()];
+        texts.extend((0..1000).map(|_| page.seal(b"/same").unwrap()));
+        let nonce =
+            |text: &String| URL_SAFE_NO_PAD.decode(text).unwrap()[ID_BYTES..HEAD_BYTES].to_vec();
+        let mut nonces: Vec<Vec<u8>> = texts.iter().map(nonce).collect();
+        nonces.sort_unstable();
+        nonces.dedup();
+        assert_eq!(nonces.len(), 1001);
+    }
+
     #[test]
     fn every_failure_takes_one_decryption() {
         let ring = ring(&[1, 2]);

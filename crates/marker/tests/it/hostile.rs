@@ -24,7 +24,7 @@ fn check_same(page: &str) {
     }
 }
 
-const NASTY: [&str; 24] = [
+const NASTY: [&str; 27] = [
     include_str!("page.html"),
     "<a href=/x>",
     "<a href='/x",
@@ -39,6 +39,9 @@ const NASTY: [&str; 24] = [
     "<script><!--<script></script><a href=/n>--></script><a href=/y>",
     "<script><!--<script </script><a href=/n></script><a href=/y>",
     "<script><!--</script><a href=/y>",
+    "<script><!--><script></script><a href=/y>",
+    "<svg><title><style></svg><a href=/n></style></title></svg><a href=/y>",
+    "<math><mi><style></math><a href=/n></style></mi></math><a href=/y>",
     "<script></script/ x='>'><a href=/y>",
     "<title></titlex></title\n><a href=/y>",
     "<textarea></text</textarea><a href=/y>",
@@ -323,6 +326,7 @@ fn h124_the_rest_of_a_page_passes() {
         assert_eq!((outcome.marked, outcome.gave_up), (1, Some(why)), "{page}");
     }
     let harmless = [
+        "<template><select></template><style></style>",
         "<select><option></select><style></style>",
         "<select><textarea></textarea>",
         "<select><select><style></style>",
