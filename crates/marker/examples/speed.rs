@@ -72,7 +72,8 @@ fn rewriter(ring: &Keyring, style: Style, nonce: u32) -> Rewriter {
         style,
         ..Rules::default()
     });
-    let links = Links::new("https://example.org/forum/", Charset::Utf8, marker, rules);
+    let origin = "https://example.org";
+    let links = Links::new(origin, b"/forum/", Charset::Utf8, marker, rules);
     Rewriter::new(links.expect("the address is valid"), MEMORY_MAX)
 }
 

@@ -1,6 +1,7 @@
 //! What must hold for any bytes, in one place for fuzzing and for properties.
 
 use std::sync::Arc;
+use std::sync::LazyLock;
 
 use crate::charset::Charset;
 use crate::keys::Key;
@@ -22,13 +23,18 @@ use crate::target::Style;
 
 const STYLES: [Style; 3] = [Style::Query, Style::Path, Style::Sealed];
 
-fn ring() -> Option<Keyring> {
+/// One for all runs: expanding keys takes longer than rewriting a small page.
+static RING: LazyLock<Option<Keyring>> = LazyLock::new(|| {
     let key = Key {
         id: 1,
         secret: [1; 32],
         since_minutes: 0,
     };
     Keyring::new(&[key], &[2; 32])
+});
+
+fn ring() -> Option<&'static Keyring> {
+    RING.as_ref()
 }
 
 fn page_marker(ring: &Keyring) -> PageMarker {
@@ -44,7 +50,7 @@ fn page_marker(ring: &Keyring) -> PageMarker {
 pub fn targets(bytes: &[u8]) {
     let Some(ring) = ring() else { return };
     let name = Name::default();
-    let mut page = page_marker(&ring);
+    let mut page = page_marker(ring);
     let stripped = target::strip(bytes, &name);
     let again = target::strip(&stripped.target, &name);
     assert_eq!(again.target, stripped.target);
@@ -87,8 +93,14 @@ pub fn rewritten(
         ..Rules::default()
     });
     let links = ring().and_then(|ring| {
-        let marker = page_marker(&ring);
-        Links::new("https://example.org/a/b?c", Charset::Utf8, marker, rules)
+        let marker = page_marker(ring);
+        Links::new(
+            "https://example.org",
+            b"/a/b?c",
+            Charset::Utf8,
+            marker,
+            rules,
+        )
     });
     let Some(links) = links else {
         return Default::default();
@@ -111,7 +123,7 @@ pub fn rewritten(
 
 /// The marker that all pages of [`rewritten`] get.
 pub fn marker() -> String {
-    ring().map_or(String::new(), |ring| page_marker(&ring).shared().to_owned())
+    ring().map_or(String::new(), |ring| page_marker(ring).shared().to_owned())
 }
 
 /// A page is the same however it is cut, and without its markers it is what it was. The first bytes choose how it is cut.

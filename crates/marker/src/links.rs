@@ -139,14 +139,16 @@ struct Shape {
 }
 
 impl Links {
-    /// The links of the page with this address, as the site knows it (without markers); `None` if it is no address of a web page.
+    /// The links of a page, from its origin (`https://example.org`) and its request target as the site gets it, without markers; `None` if
+    /// that is no address of a web page.
     pub fn new(
-        address: &str,
+        origin: &str,
+        target: &[u8],
         charset: Charset,
         marker: PageMarker,
         rules: Arc<Rules>,
     ) -> Option<Links> {
-        let own = Url::parse(address).ok()?;
+        let own = Url::parse(&format!("{origin}{}", ascii(target))).ok()?;
         if !matches!(own.scheme(), "http" | "https") {
             return None;
         }
@@ -400,6 +402,18 @@ impl Links {
     }
 }
 
+/// A target in which all bytes outside ASCII are encoded. Browsers send none, and a parser would take them for UTF-8.
+fn ascii(target: &[u8]) -> String {
+    let mut out = String::with_capacity(target.len());
+    for byte in target {
+        match byte {
+            b'!'..=b'~' => out.push(char::from(*byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
 fn first_segment(path: &[u8]) -> &[u8] {
     &path[..memchr(b'/', path).unwrap_or(path.len())]
 }
@@ -453,7 +467,8 @@ mod tests {
             style,
             ..Rules::default()
         };
-        Links::new("https://example.org/a/b", charset, marker, Arc::new(rules)).unwrap()
+        let origin = "https://example.org";
+        Links::new(origin, b"/caf\xe9/b", charset, marker, Arc::new(rules)).unwrap()
     }
 
     fn check(
@@ -518,6 +533,14 @@ mod tests {
             }
             assert!(links.attribute(b"/&alpha;", Use::Link).is_none());
         }
+    }
+
+    /// The page's own target may hold any bytes; relative links keep them.
+    #[test]
+    fn targets_of_any_bytes_are_addresses() {
+        let links = links(Style::Query, Charset::Utf8);
+        let address = links.resolved(b"x").unwrap();
+        assert_eq!(address.as_str(), "https://example.org/caf%E9/x");
     }
 
     #[test]

@@ -66,10 +66,16 @@ impl Reader<'_> {
         Reading { target, marker }
     }
 
-    /// Reads an absolute address, as in `Referer`. A sealed address that does not open becomes that of the site's front page, so that the site
-    /// never sees a marker.
+    /// Reads an absolute address, as in `Referer`. One of another site stays as it is. A sealed address that does not open becomes that of the
+    /// site's front page, so that the site never sees a marker.
     pub fn address<'a>(&self, address: &'a [u8]) -> Reading<'a> {
         let start = target_start(address);
+        if !self.is_own(&address[..start]) {
+            return Reading {
+                target: Some(Cow::Borrowed(address)),
+                marker: Marker::Absent,
+            };
+        }
         let (origin, target) = address.split_at(start);
         let reading = self.target(target);
         let target = match reading.target {
@@ -83,10 +89,17 @@ impl Reader<'_> {
         }
     }
 
+    fn is_own(&self, origin: &[u8]) -> bool {
+        let host = memchr::memmem::find(origin, b"://").map(|at| &origin[at + 3..]);
+        let host = host.and_then(|host| std::str::from_utf8(host).ok());
+        host.is_some_and(|host| Site::new(host) == *self.site)
+    }
+
     fn marker(&self, found: Found) -> Marker {
         let text = match found {
             Found::Nothing => return Marker::Absent,
-            Found::Several => return Marker::Broken,
+            // An empty text does not open either, and takes as long.
+            Found::Several => &[],
             Found::One(text) => text,
         };
         self.open(text).map_or(Marker::Broken, Marker::Genuine)
@@ -197,6 +210,25 @@ mod tests {
             &marked("/", Style::Query, &own)[2..]
         );
         check(&both, Some("/a"), "broken");
+    }
+
+    #[test]
+    fn addresses_of_other_sites_stay() {
+        let (ring, name, site) = (ring(1), Name::default(), Site::new("example.org"));
+        let reader = Reader {
+            ring: &ring,
+            name: &name,
+            site: &site,
+            ages: Ages::default(),
+            now_minutes: 20,
+        };
+        let target = marked("/a", Style::Query, &ring);
+        for origin in ["https://example.com", "https://example.org@example.com", ""] {
+            let address = format!("{origin}{target}");
+            let reading = reader.address(address.as_bytes());
+            assert_eq!(reading.target.as_deref(), Some(address.as_bytes()));
+            assert_eq!(reading.marker, Marker::Absent);
+        }
     }
 
     #[test]

@@ -33,7 +33,7 @@ fn rewriter(style: Style) -> Rewriter {
         ..Rules::default()
     });
     Rewriter::new(
-        Links::new("https://example.org/", Charset::Utf8, marker, rules).unwrap(),
+        Links::new("https://example.org", b"/", Charset::Utf8, marker, rules).unwrap(),
         MEMORY_MAX,
     )
 }
