@@ -308,6 +308,7 @@ impl Links {
         })
     }
 
+    /// Resolves twice: no link is known whose address the marker changes otherwise, but spellings are many.
     fn resolve_and_insert(&self, text: &[u8]) -> Option<Splice> {
         if self.is_foreign(text) {
             return None;
