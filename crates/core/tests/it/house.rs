@@ -5,7 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// Modules of crates, lowest first: a module uses only those before it, so that no two use each other.
-const LAYERS: [(&str, &[&str]); 4] = [
+const LAYERS: [(&str, &[&str]); 5] = [
     (
         "core",
         &[
@@ -58,6 +58,24 @@ const LAYERS: [(&str, &[&str]); 4] = [
             "target",
             "request",
             "response",
+            "invariants",
+        ],
+    ),
+    (
+        "marker",
+        &[
+            "keys",
+            "seal",
+            "target",
+            "reading",
+            "charset",
+            "references",
+            "refresh",
+            "links",
+            "tag",
+            "nesting",
+            "raw",
+            "rewrite",
             "invariants",
         ],
     ),
