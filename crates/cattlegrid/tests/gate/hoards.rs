@@ -80,6 +80,37 @@ fn h197_each_clearance_of_a_source_costs_more_and_buys_less() {
     assert!(bought.contains("4 to 4 bits, 40 to 40 pages"), "{bought}");
 }
 
+/// Hoards clearances at an address for work that another one was asked to do each time. Gives the pages of the last.
+fn asks_elsewhere(gate: &Gate) -> Result<(), String> {
+    let (source, mut pages) = ("127.0.66.1", 0);
+    exhaust(gate, source);
+    for number in 0..40 {
+        let mut browser = Browser::new(&format!("127.{}.67.1", 150 + number), gate.address);
+        let challenge = browser.post("challenge", "token=none");
+        let puzzle = Puzzle::of(&challenge.text()).ok_or_else(|| challenge.text())?;
+        must(puzzle.bits == 4, "an unused address is asked for little")?;
+        source.clone_into(&mut browser.source);
+        browser.clear(&challenge)?;
+        pages = taken(&mut browser, 50);
+    }
+    must(pages <= K1, &format!("{pages} pages for the least work"))
+}
+
+#[test]
+fn h197_work_that_another_address_was_asked_for_buys_k1_pages() {
+    let origin = Origin::start();
+    // So large that sharing alone leaves more than that.
+    let mut wanted =
+        limits("clearance_pages = 400\nclearance_rate = 1000.0\nclearance_burst = 1000");
+    let mut gate = Gate::with(&origin, wanted.clone());
+    withstands(&mut gate, asks_elsewhere);
+    drop(gate);
+    wanted.gate = "without = [\"work_owed\"]".to_owned();
+    let gate = Gate::with(&origin, wanted);
+    let bought = asks_elsewhere(&gate).unwrap_err();
+    assert!(bought.contains("50 pages for the least work"), "{bought}");
+}
+
 /// Ten addresses of a network earn clearances; gives the bits of work that a neighbour is asked for then.
 fn work_of_a_neighbour(gate: &Gate) -> Result<(u32, u32), String> {
     let mut first = None;

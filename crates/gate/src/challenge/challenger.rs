@@ -396,6 +396,13 @@ impl Challenger {
         str::from_utf8(text).unwrap_or_default()
     }
 
+    /// Bits of work of the challenge that an answer is for; 0 where it is none of ours.
+    pub fn bits_of(&self, body: &[u8]) -> u8 {
+        let text = Answer::parse(body).map(|answer| answer.token);
+        let token = text.and_then(|text| Token::open(text, &self.keys(), self.guards).ok());
+        token.map_or(0, |token| token.bits)
+    }
+
     /// The page that a challenge of ours leads back to, however old it is, for a new one in its place; else `/`.
     pub fn return_of(&self, body: &[u8]) -> String {
         let token = answer::field(body, b"token")

@@ -15,6 +15,7 @@ use crate::challenge::Refusal;
 use crate::challenge::Trap;
 use crate::challenge::Turn;
 use crate::challenge::Unanswered;
+use crate::challenge::Visitor;
 use crate::challenge::assets;
 use crate::decide::Facts;
 use crate::decide::language;
@@ -23,6 +24,9 @@ use crate::state::Connection;
 use crate::state::Gate;
 use crate::state::InFlight;
 use crate::state::Live;
+
+/// Bits by which the work of a challenge may fall behind what is owed when it is answered: others at the address go on meanwhile.
+const SPARED_BITS: u8 = 2;
 
 /// The longest answer to a challenge.
 const BODY_MAX: usize = 4096;
@@ -116,13 +120,26 @@ fn count_solution(live: &Live, source: Source, time: u32) {
     }
 }
 
+/// Pages for which an answer earns a clearance. Work is measured at the address that asked: an unused one is asked for little, so that what is
+/// answered elsewhere for much less than is owed there buys what an unknown source may have.
+fn earned_pages(gate: &Gate, live: &Live, visitor: &Visitor<'_>, body: &[u8]) -> u32 {
+    let limits = &live.policy.limits;
+    let given = live.policy.solutions(visitor.source, gate.clock.now());
+    let budget = limits.clearance_budget(given.most());
+    let owed = gate.terms(live, visitor, None).bits;
+    let is_spared = gate.challenger.bits_of(body).saturating_add(SPARED_BITS) < owed;
+    match is_spared && live.setup.defences.has(Defence::WorkOwed) {
+        true => budget.min(limits.k1.max(1)),
+        false => budget,
+    }
+}
+
 /// Checks an answer to a challenge, and gives a clearance for it.
 fn solved(connection: &Connection, live: &Live, facts: &Facts<'_>, body: &[u8]) -> Page {
     let gate = &connection.worker.gate;
     let visitor = facts.visitor();
-    let (policy, time) = (&live.policy, gate.clock.now());
-    let given = policy.solutions(visitor.source, time).most();
-    let pages = policy.limits.clearance_budget(given);
+    let time = gate.clock.now();
+    let pages = earned_pages(gate, live, &visitor, body);
     let cookies: Vec<&[u8]> = facts.cookies().collect();
     let cookies = cookies.iter().copied();
     match gate

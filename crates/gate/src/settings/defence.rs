@@ -98,10 +98,12 @@ pub enum Defence {
     PostOnly,
     /// Solutions of a source and of its network are counted.
     SolvedCounts,
+    /// Work that another address was asked for buys little where more is due.
+    WorkOwed,
 }
 
 #[cfg(debug_assertions)]
-const NAMES: [(&str, Defence); 47] = [
+const NAMES: [(&str, Defence); 48] = [
     ("framing", Defence::Framing),
     ("host", Defence::Host),
     ("spoofed_headers", Defence::SpoofedHeaders),
@@ -149,6 +151,7 @@ const NAMES: [(&str, Defence); 47] = [
     ("lookups", Defence::Lookups),
     ("post_only", Defence::PostOnly),
     ("solved_counts", Defence::SolvedCounts),
+    ("work_owed", Defence::WorkOwed),
 ];
 
 /// Which defences are on.
