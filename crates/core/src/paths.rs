@@ -6,16 +6,23 @@
 
 mod features;
 mod from_log;
+mod judge;
 mod lengths;
 
 pub use features::FEATURE_NAMES;
 pub use features::FEATURES;
 pub use features::Features;
+pub use features::Measures;
 pub use features::VALUE_NAMES;
 pub use features::VALUES;
-pub use features::values;
 pub use from_log::LogUsers;
 pub use from_log::page_key;
+pub use judge::CALLED_FROM;
+pub use judge::Judge;
+pub use judge::Parents;
+pub use judge::PathKind;
+pub use judge::Rule;
+pub use judge::Verdict;
 pub use lengths::Lengths;
 
 /// One page request of one user.

@@ -1,6 +1,7 @@
 //! What is measured of one long session: the paper's six features, and further values that the default rule looks at.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use super::Cut;
 use super::Entry;
@@ -19,7 +20,7 @@ pub const FEATURE_NAMES: [&str; FEATURES] = [
 ];
 
 /// The six features and the further values.
-pub const VALUES: usize = FEATURES + 9;
+pub const VALUES: usize = FEATURES + 13;
 
 /// Names of all values, in their order.
 pub const VALUE_NAMES: [&str; VALUES] = [
@@ -38,6 +39,10 @@ pub const VALUE_NAMES: [&str; VALUES] = [
     "median_interval",
     "interval_spread",
     "interval_rhythm",
+    "links_again",
+    "interval_low",
+    "interval_high",
+    "bursts",
 ];
 
 /// The paper's six features of one long session.
@@ -61,7 +66,7 @@ impl Features {
     }
 
     /// The features as a classifier takes them: the variations, which reach the number of intervals, as logarithms.
-    pub fn coordinates(&self) -> [f64; FEATURES] {
+    fn coordinates(&self) -> [f64; FEATURES] {
         let mut values = self.0;
         values[2] = values[2].ln_1p();
         values[5] = values[5].ln_1p();
@@ -69,14 +74,25 @@ impl Features {
     }
 }
 
-/// The six features and the further values of a long session, as a classifier takes them.
-pub fn values(entries: &[Entry], cut: &Cut) -> [f64; VALUES] {
-    let mut values = [0.0; VALUES];
-    let features = Features::of(entries, cut).coordinates();
-    values[..FEATURES].copy_from_slice(&features);
-    let further = further(entries, cut.longest(entries));
-    values[FEATURES..].copy_from_slice(&further);
-    values
+/// All that is measured of a long session.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measures {
+    /// The paper's features as the paper defines them.
+    pub features: Features,
+    /// The six features and the further values, as classifiers take them.
+    pub values: [f64; VALUES],
+}
+
+impl Measures {
+    /// Measures a long session, whose entries are in order of time.
+    pub fn of(entries: &[Entry], cut: &Cut) -> Measures {
+        let features = Features::of(entries, cut);
+        let bursts = cut.short_sessions(entries).count();
+        let mut values = [0.0; VALUES];
+        values[..FEATURES].copy_from_slice(&features.coordinates());
+        values[FEATURES..].copy_from_slice(&further(entries, cut.longest(entries), bursts));
+        Measures { features, values }
+    }
 }
 
 /// The largest depth and width of a session, as shares of its length.
@@ -135,6 +151,7 @@ struct Ways {
     just_before: u32,
     again: u32,
     led_on: u32,
+    links_again: u32,
 }
 
 impl Ways {
@@ -142,6 +159,7 @@ impl Ways {
         let mut ways = Ways::default();
         // For each page how many entries it led to.
         let mut seen: BTreeMap<u64, u32> = BTreeMap::new();
+        let mut links: BTreeSet<(u64, Option<u64>)> = BTreeSet::new();
         let mut before: Option<&Entry> = None;
         for entry in entries {
             let known = entry.parent.and_then(|parent| seen.get_mut(&parent));
@@ -157,6 +175,8 @@ impl Ways {
                 let is_again = entry.parent.is_some() && entry.parent == before.parent;
                 ways.again += u32::from(is_again);
             }
+            let is_known = !links.insert((entry.page, entry.parent));
+            ways.links_again += u32::from(is_known);
             ways.revisits += u32::from(seen.contains_key(&entry.page));
             seen.entry(entry.page).or_insert(0);
             before = Some(entry);
@@ -166,7 +186,7 @@ impl Ways {
 }
 
 /// The further values. Shares are of the long session's entries; times are of the longest short session, in logarithms of seconds.
-fn further(entries: &[Entry], burst: &[Entry]) -> [f64; VALUES - FEATURES] {
+fn further(entries: &[Entry], burst: &[Entry], bursts: usize) -> [f64; VALUES - FEATURES] {
     let ways = Ways::of(entries);
     let length = entries.len().max(1) as f64;
     let share = |count: u32| f64::from(count) / length;
@@ -190,6 +210,10 @@ fn further(entries: &[Entry], burst: &[Entry]) -> [f64; VALUES - FEATURES] {
         at(0.5),
         at(0.8) - at(0.2),
         rhythm,
+        share(ways.links_again),
+        at(0.5) - at(0.05),
+        at(0.95) - at(0.5),
+        bursts as f64 / length,
     ]
 }
 
@@ -315,7 +339,7 @@ mod tests {
     fn further_values_count_where_entries_came_from() {
         // 1, then 2 and 3 from it, 4 from 3, then 1 again from nowhere.
         let rows = [(0, 1, 0), (1, 2, 1), (2, 3, 1), (3, 4, 3), (4, 1, 0)];
-        let found = values(&entries(&rows), &Cut::default());
+        let found = Measures::of(&entries(&rows), &Cut::default()).values;
         let by_name = |name: &str| {
             let place = VALUE_NAMES.iter().position(|known| *known == name).unwrap();
             found[place]
@@ -329,6 +353,10 @@ mod tests {
         check(by_name("median_interval"), 0.0);
         check(by_name("interval_spread"), 0.0);
         check(by_name("interval_rhythm"), 0.0);
+        check(by_name("links_again"), 1.0 / 5.0);
+        check(by_name("interval_low"), 0.0);
+        check(by_name("interval_high"), 0.0);
+        check(by_name("bursts"), 1.0 / 5.0);
     }
 
     #[test]
