@@ -26,6 +26,8 @@ const VALUES_MAX: usize = 200;
 /// Examples for a machine at most, and how many times as many normal ones as others: the time grows with the square.
 const EXAMPLES_MAX: usize = 6000;
 const RATIO: usize = 3;
+/// Examples for naming kinds at most: more make the file large, and name hardly better.
+const KIND_EXAMPLES_MAX: usize = 900;
 /// Examples that settings are tried on at most.
 const SEARCH_MAX: usize = 1500;
 /// Parts of the examples for that.
@@ -155,11 +157,11 @@ impl Abnormal {
 }
 
 fn learn_kinds(examples: &[PathExample], names: &[String]) -> OneAgainstOne {
-    let abnormal: Vec<&PathExample> = examples
-        .iter()
-        .filter(|example| example.kind.is_some())
-        .take(EXAMPLES_MAX)
-        .collect();
+    let is_abnormal = |example: &&PathExample| example.kind.is_some();
+    let many = examples.iter().filter(is_abnormal).count();
+    // Spread over all examples: those of one origin stand together.
+    let step = many.div_ceil(KIND_EXAMPLES_MAX).max(1);
+    let abnormal: Vec<&PathExample> = examples.iter().filter(is_abnormal).step_by(step).collect();
     let class_of: Vec<usize> = abnormal.iter().filter_map(|example| example.kind).collect();
     let dataset = dataset(abnormal, names).first_attributes(names.len());
     OneAgainstOne::search(&dataset, &class_of, KINDS, FOLDS, SEED)

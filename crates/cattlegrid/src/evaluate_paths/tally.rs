@@ -112,11 +112,11 @@ impl Tally {
         }
         let by_wrong: Vec<String> = by_wrong
             .iter()
-            .map(|(wrong, many)| format!("{many} accounts with {wrong}"))
+            .map(|(wrong, many)| format!("{wrong} of {many}"))
             .collect();
         writeln!(
             page,
-            "  sessions missed per crawling account: at most {most} (paper 2): {}\n  \
+            "  sessions missed per crawling account: at most {most} (paper 2): {} accounts\n  \
              crawling accounts missed entirely: {} of {} (paper 0)\n  people accused at least once: {} of {}",
             by_wrong.join(", "),
             lost.count(),

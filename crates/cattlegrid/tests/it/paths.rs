@@ -31,3 +31,87 @@ fn sealed_links_cost_what_the_paper_says() {
             .success()
     );
 }
+
+/// A forum's log and labels, in a folder that lives as long as the test.
+fn forum(seed: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let output = run(&["simulate", "forum", "--seed", seed, "--out", out, "--quiet"]);
+    assert!(output.status.success());
+    let log = format!("{out}/access.log");
+    (folder, log)
+}
+
+#[test]
+fn a_log_proposes_the_length_of_long_sessions() {
+    let (_folder, log) = forum("71");
+    let text = stdout(&run(&["paths", "measure", &log]));
+    assert!(text.contains(" 0 by session cookie, 0 by source"), "{text}");
+    let proposed = text.split("twice the median: ").nth(1).unwrap();
+    let proposed: u32 = proposed.split(' ').next().unwrap().parse().unwrap();
+    assert!((30..=140).contains(&proposed), "{text}");
+    let shorter = stdout(&run(&["paths", "measure", &log, "--gap", "1"]));
+    assert_ne!(text, shorter);
+    // Nobody is that active.
+    let none = stdout(&run(&["paths", "measure", &log, "--active", "100000"]));
+    assert!(none.contains("too few to propose"), "{none}");
+}
+
+#[test]
+fn users_who_crawl_are_found_in_a_log() {
+    let (folder, log) = forum("72");
+    let text = stdout(&run(&["paths", "judge", &log, "--top", "1000"]));
+    assert!(text.contains("weaker than markers"), "{text}");
+    let labels = std::fs::read_to_string(folder.path().join("labels.csv")).unwrap();
+    let mut wrong = [0, 0];
+    let mut all = [0, 0];
+    for row in labels.lines().skip(1) {
+        let cells: Vec<&str> = row.split(',').collect();
+        let is_crawler = cells[2] != "user";
+        let is_listed = text.contains(&format!("  {} ", cells[0]));
+        all[usize::from(is_crawler)] += 1;
+        wrong[usize::from(is_crawler)] += i32::from(is_listed != is_crawler);
+    }
+    assert_eq!(all[0], 64);
+    assert!(
+        wrong[0] <= 6 && wrong[1] <= 3,
+        "{wrong:?} of {all:?}\n{text}"
+    );
+}
+
+#[test]
+fn evaluate_prints_table_i_and_draws_both_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("figures.html");
+    let html = page.to_str().unwrap();
+    let output = run(&["evaluate", "--paths", "world:forum:73", "--html", html]);
+    let text = stdout(&output);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(text.matches("Table I, learned from half").count(), 4);
+    assert_eq!(text.matches("(paper 96.43)").count(), 16);
+    assert!(text.contains("log only, parents from referrers (weaker)"));
+    let drawn = std::fs::read_to_string(page).unwrap();
+    assert_eq!(drawn.matches("<svg").count(), 2);
+    assert!(drawn.contains("Figure 2") && drawn.contains("Figure 3"));
+}
+
+#[test]
+fn paths_are_learned_from_forums_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("model.json");
+    let out = out.to_str().unwrap();
+    for (world, says) in [
+        (
+            "world:social:1",
+            "there are no signed-in users in a world 'social'",
+        ),
+        ("access.log", "simulated forums"),
+    ] {
+        let output = run(&["train", "--paths", world, "--out", out]);
+        assert!(!output.status.success());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(says), "{said}");
+    }
+    let output = run(&["train", "--paths", "world:forum:1"]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("--out"));
+}
