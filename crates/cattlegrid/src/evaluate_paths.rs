@@ -9,7 +9,6 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use cattlegrid_core::paths::CALLED_FROM;
-use cattlegrid_core::paths::Cut;
 use cattlegrid_core::paths::FEATURE_NAMES;
 use cattlegrid_core::paths::Judge;
 use cattlegrid_core::paths::Parents;
@@ -24,6 +23,7 @@ use cattlegrid_learn::path_model::PathExample;
 use cattlegrid_learn::path_model::PathRules;
 use cattlegrid_report::paths::Point;
 use cattlegrid_report::paths::write_figures;
+use cattlegrid_worlds::forum::Role;
 use rayon::prelude::*;
 
 use crate::cli::EvaluateArgs;
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     let judge = judge(arguments)?;
     let mut page = String::new();
     for (parents, name) in BOTH {
-        let sessions = collect(&arguments.log.logs, parents, &Cut::default())?;
+        let sessions = collect(&arguments.log.logs, parents, &judge.cut())?;
         writeln!(page, "=== {name}")?;
         say_features(&sessions, &mut page)?;
         let halves = Halves::of(&sessions);
@@ -222,12 +222,15 @@ fn leave_kinds_out(halves: &Halves, rules: &PathRules, page: &mut String) -> any
     Ok(())
 }
 
+/// Accounts that share links are not in the paper's figures.
 fn points(sessions: &[PathSession], verdicts: &[Verdict]) -> Vec<Point> {
     let all = sessions.iter().zip(verdicts);
-    all.map(|(session, verdict)| Point {
-        features: session.measures.features.0,
-        truth: session.truth(),
-        called: verdict.kind,
-    })
-    .collect()
+    let alone = all.filter(|(session, _)| session.role != Role::Shared);
+    alone
+        .map(|(session, verdict)| Point {
+            features: session.measures.features.0,
+            truth: session.truth(),
+            called: verdict.kind,
+        })
+        .collect()
 }

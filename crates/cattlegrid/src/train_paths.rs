@@ -27,7 +27,10 @@ const SESSIONS_MIN: usize = 20;
 pub(crate) fn run(arguments: &TrainArgs) -> anyhow::Result<ExitCode> {
     let out = arguments.out.as_ref().context("--paths needs --out")?;
     let worlds = &arguments.log.logs;
-    let cut = Cut::default();
+    let cut = Cut {
+        gap_ms: 60_000 * u64::from(arguments.path_gap),
+        entries: arguments.path_entries as usize,
+    };
     let marked = collect(worlds, Parents::Markers, &cut)?;
     let plain = collect(worlds, Parents::Referrers, &cut)?;
     let (marked_rules, referrer_rules) = rayon::join(|| learn(&marked), || learn(&plain));

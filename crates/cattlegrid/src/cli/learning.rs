@@ -48,6 +48,12 @@ pub(crate) struct TrainArgs {
     /// (world:forum:1-8), and write the model in use with it
     #[arg(long, requires = "out", conflicts_with_all = ["headers", "campaigns", "sessions", "labels_out", "labels", "derive_labels", "show_rules"])]
     pub(crate) paths: bool,
+    /// With --paths: entries of a long session, which 'cattlegrid paths measure' proposes for your users
+    #[arg(long, value_name = "N", default_value_t = 60, requires = "paths", value_parser = clap::value_parser!(u32).range(10..=1000))]
+    pub(crate) path_entries: u32,
+    /// With --paths: minutes without a page request that end a short session
+    #[arg(long, value_name = "MINUTES", default_value_t = 30, requires = "paths", value_parser = clap::value_parser!(u32).range(1..=1440))]
+    pub(crate) path_gap: u32,
     /// Write what --headers learned as a settings file for --config
     #[arg(long, value_name = "FILE", requires = "headers")]
     pub(crate) out_settings: Option<PathBuf>,
