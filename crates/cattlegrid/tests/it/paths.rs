@@ -44,17 +44,44 @@ fn forum(seed: &str) -> (tempfile::TempDir, String) {
 
 #[test]
 fn a_log_proposes_the_length_of_long_sessions() {
-    let (_folder, log) = forum("71");
-    let text = stdout(&run(&["paths", "measure", &log]));
-    assert!(text.contains(" 0 by session cookie, 0 by source"), "{text}");
-    let proposed = text.split("twice the median: ").nth(1).unwrap();
-    let proposed: u32 = proposed.split(' ').next().unwrap().parse().unwrap();
-    assert!((30..=140).contains(&proposed), "{text}");
-    let shorter = stdout(&run(&["paths", "measure", &log, "--gap", "1"]));
-    assert_ne!(text, shorter);
-    // Nobody is that active.
-    let none = stdout(&run(&["paths", "measure", &log, "--active", "100000"]));
-    assert!(none.contains("too few to propose"), "{none}");
+    // Requests at these minutes: their longest short sessions are 5, 3 and 7.
+    let users: [(&str, &[u32]); 3] = [
+        ("ann", &[0, 1, 2, 3, 4, 90, 91]),
+        ("bob", &[0, 40, 41, 42, 110]),
+        ("carl", &[5, 6, 7, 8, 9, 10, 39]),
+    ];
+    let mut rows: Vec<(u32, &str)> = Vec::new();
+    for (user, minutes) in users {
+        rows.extend(minutes.iter().map(|minute| (*minute, user)));
+    }
+    rows.sort_unstable();
+    let line = |(minute, user): &(u32, &str)| {
+        let (hour, minute) = (minute / 60, minute % 60);
+        format!(
+            "192.0.2.7 - {user} [07/Jan/2030:{hour:02}:{minute:02}:00 +0000] \"GET /thread/{minute} HTTP/1.1\" 200 512 \"-\" \"Mozilla/5.0\"\n\
+             192.0.2.7 - {user} [07/Jan/2030:{hour:02}:{minute:02}:00 +0000] \"GET /style.css HTTP/1.1\" 200 512 \"-\" \"Mozilla/5.0\"\n"
+        )
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    std::fs::write(&log, rows.iter().map(line).collect::<String>()).unwrap();
+    let measure = |more: &[&str]| {
+        let all = [&["paths", "measure", log.to_str().unwrap()], more].concat();
+        stdout(&run(&all))
+    };
+    let text = measure(&["--active", "1"]);
+    assert!(text.contains("19 named by the log, 0 by session"), "{text}");
+    assert!(text.contains("median 5 page requests"), "{text}");
+    assert!(
+        text.contains("twice the median: 10 page requests"),
+        "{text}"
+    );
+    // With gaps of a quarter of an hour, carl's last request stands alone.
+    let text = measure(&["--active", "7", "--gap", "15"]);
+    assert!(text.contains("2 of them with 7 page requests"), "{text}");
+    assert!(text.contains("half of the users from 5 to 5"), "{text}");
+    let text = measure(&[]);
+    assert!(text.contains("too few to propose"), "{text}");
 }
 
 #[test]
