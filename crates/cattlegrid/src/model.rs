@@ -40,7 +40,7 @@ pub(crate) fn sessions(model: &Model) -> anyhow::Result<&SessionModel> {
 /// The judge of users' paths, if the model has learned any and looks at the values that this program measures.
 pub(crate) fn paths(model: &Model) -> anyhow::Result<Judge> {
     let paths = model.paths.as_ref().context(
-        "the model has no path classifiers: train them with 'cattlegrid train --paths world:forum:1-8 --out FILE'",
+        "the model has no path classifiers: train them with 'cattlegrid train --paths world:forum:1-19 --out FILE'",
     )?;
     Judge::new(Arc::new(paths.clone())).map_err(anyhow::Error::msg)
 }

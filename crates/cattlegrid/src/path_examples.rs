@@ -82,11 +82,11 @@ pub(crate) fn collect(
 fn seeds_of(name: &str) -> anyhow::Result<RangeInclusive<u64>> {
     ensure!(
         name.starts_with("world:"),
-        "'{name}': paths are learned from and tested on simulated forums: world:forum:1-8"
+        "'{name}': paths are learned from and tested on simulated forums: world:forum:1-19"
     );
     let (kind, seeds) = kind_and_seeds(name)?;
     if kind != "forum" {
-        bail!("there are no signed-in users in a world '{kind}'; there are in world:forum:1-8");
+        bail!("there are no signed-in users in a world '{kind}'; there are in world:forum:1-19");
     }
     Ok(seeds)
 }

@@ -24,7 +24,7 @@ pub const KINDS: usize = 3;
 /// Values at most in a file.
 const VALUES_MAX: usize = 200;
 /// Examples for a machine at most, and how many times as many normal ones as others: the time grows with the square.
-const EXAMPLES_MAX: usize = 6000;
+const EXAMPLES_MAX: usize = 8000;
 const RATIO: usize = 3;
 /// Examples for naming kinds at most: more make the file large, and name hardly better.
 const KIND_EXAMPLES_MAX: usize = 900;
@@ -141,7 +141,7 @@ impl Abnormal {
     fn learn_from(all: &Dataset) -> Abnormal {
         let (settings, _) = Svm::search(&balanced(all, SEARCH_MAX, 2, SEED), FOLDS, SEED);
         Abnormal {
-            machine: Svm::learn(&balanced(all, EXAMPLES_MAX, RATIO, SEED), &settings),
+            machine: Svm::learn(&few(all), &settings),
             trees: Trees::learn(all),
         }
     }
@@ -154,6 +154,21 @@ impl Abnormal {
         };
         odds(self.machine.probability(values)) + odds(self.trees.probability(values))
     }
+}
+
+/// As many normal examples to an abnormal one however many there are: else more examples would accuse more often.
+fn few(all: &Dataset) -> Dataset {
+    let abnormal_max = EXAMPLES_MAX / (1 + RATIO);
+    let step = all.positives().div_ceil(abnormal_max).max(1);
+    let mut abnormal = 0;
+    let kept: Vec<usize> = (0..all.examples.len())
+        .filter(|at| {
+            let is_abnormal = all.examples[*at].is_positive;
+            abnormal += usize::from(is_abnormal);
+            !is_abnormal || abnormal % step == 0
+        })
+        .collect();
+    balanced(&all.choose(&kept), EXAMPLES_MAX, RATIO, SEED)
 }
 
 fn learn_kinds(examples: &[PathExample], names: &[String]) -> OneAgainstOne {

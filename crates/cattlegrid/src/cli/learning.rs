@@ -45,7 +45,7 @@ pub(crate) struct TrainArgs {
     #[arg(long, conflicts_with_all = ["headers", "campaigns"])]
     pub(crate) sessions: bool,
     /// Learn only how the paths of crawlers and of people through a site differ, after the PathMarker paper, from simulated forums
-    /// (world:forum:1-8), and write the model in use with it
+    /// (world:forum:1-19), and write the model in use with it
     #[arg(long, requires = "out", conflicts_with_all = ["headers", "campaigns", "sessions", "labels_out", "labels", "derive_labels", "show_rules"])]
     pub(crate) paths: bool,
     /// With --paths: entries of a long session, which 'cattlegrid paths measure' proposes for your users
@@ -90,7 +90,7 @@ pub(crate) struct EvaluateArgs {
     /// accuracy and people accused, with intervals, also for each kind of robots
     #[arg(long, conflicts_with_all = ["leave_one_out", "campaigns", "headers"])]
     pub(crate) sessions: bool,
-    /// Test the paths of signed-in users instead, on simulated forums (world:forum:50-59): Table I of the PathMarker paper, learned from half of
+    /// Test the paths of signed-in users instead, on simulated forums (world:forum:60-69): Table I of the PathMarker paper, learned from half of
     /// the accounts and tested on the other half, and the model in use; with parents from markers and, weaker, from referrers. With
     /// --leave-kinds-out, also each kind of reader and crawler judged without having been learned
     #[arg(long, conflicts_with_all = ["folds", "leave_one_out", "campaigns", "headers", "sessions", "labels", "derive_labels", "calibration", "json"])]

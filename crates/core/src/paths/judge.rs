@@ -13,7 +13,7 @@ use super::features::Measures;
 
 /// Log-odds from which the default rule calls a long session a crawler's. To accuse a person is worse than to miss a crawler, which comes
 /// again: chosen on worlds that were neither trained on nor reported.
-pub const CALLED_FROM: f64 = 1.0;
+pub const CALLED_FROM: f64 = 2.0;
 
 /// What a crawler's path is like, numbered as in the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
