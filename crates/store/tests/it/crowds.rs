@@ -33,7 +33,6 @@ fn crowd(daily: u64, now: u32) -> Crowd {
         top_agent: 0.3,
         browsers: 1.0,
         sessions: None,
-        paths: None,
         last_seen: now,
     }
 }
