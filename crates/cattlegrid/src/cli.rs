@@ -1,5 +1,6 @@
 //! Commands, flags and their help.
 
+mod learning;
 mod paths;
 
 use std::path::PathBuf;
@@ -9,7 +10,13 @@ use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
+pub(crate) use learning::EvaluateArgs;
+pub(crate) use learning::TrainArgs;
+pub(crate) use learning::TruthArgs;
+pub(crate) use paths::JudgeArgs;
+pub(crate) use paths::MeasureArgs;
 pub(crate) use paths::PathsCommand;
+pub(crate) use paths::SuppressionArgs;
 
 /// Detects crawlers in a web site's traffic and reports the evidence.
 #[derive(Debug, Parser)]
@@ -46,7 +53,7 @@ pub(crate) enum Command {
     /// Replay a log or world in order of time: how soon robots are detected by their sessions, how many people are accused, and what the
     /// gate would have done
     Replay(Box<ReplayArgs>),
-    /// Study the ways of visitors through a site: what sealed links do to crawlers
+    /// Study the ways of signed-in users through a site: sessions of a log, users that crawl, what sealed links do to crawlers (docs/paths.md)
     Paths {
         #[command(subcommand)]
         command: PathsCommand,
@@ -393,7 +400,7 @@ pub(crate) struct SimulateArgs {
     /// The world: social (a social network after the PubCrawl paper), social-test (the same with few users), shop,
     /// town (many readers of few pages), fleets (the same with fleets among them), containment (a large site with the
     /// long tail of its sources: 2.4 GB), containment-small (a tenth of that), wide (people and crawlers drawn from wide
-    /// ranges, for training), visits (light visits of people and robots, for training sessions), gateways (people who share addresses, and crawlers hidden among them). Only for tests, never used for
+    /// ranges, for training), visits (light visits of people and robots, for training sessions), gateways (people who share addresses, and crawlers hidden among them), forum (signed-in readers and crawlers, by name, for training paths). Only for tests, never used for
     /// training: market and portal (heavy sources of people and
     /// crawlers), midsize (many light people and robots), midsize-calm (the same without fleets)
     pub(crate) world: String,
@@ -409,55 +416,6 @@ pub(crate) struct SimulateArgs {
     /// Print nothing
     #[arg(long, short)]
     pub(crate) quiet: bool,
-}
-
-/// Where the true labels of sources come from.
-#[derive(Debug, Args)]
-pub(crate) struct TruthArgs {
-    /// Labels: a CSV file with the columns source and label (user, legitimate, unauthorized, masquerading, crawler, automated), and
-    /// campaign, habit and evasion (a row of the PubCrawl paper's Table 13) if known
-    #[arg(long, value_name = "FILE")]
-    pub(crate) labels: Option<PathBuf>,
-    /// Derive labels from names, addresses and page loads, which the traffic shape does not use
-    #[arg(long, conflicts_with = "labels")]
-    pub(crate) derive_labels: bool,
-    /// Skip sources with fewer requests on their busiest day
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    pub(crate) day_requests: u32,
-}
-
-/// LOG may also be a simulated world: world:social:1-10, world:shop:3.
-#[derive(Debug, Args)]
-pub(crate) struct TrainArgs {
-    #[command(flatten)]
-    pub(crate) log: LogArgs,
-    #[command(flatten)]
-    pub(crate) truth: TruthArgs,
-    /// Write the model to this file
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["labels_out", "headers"])]
-    pub(crate) out: Option<PathBuf>,
-    /// Learn the thresholds of the header heuristics H1 to H7, each alone, and the weights of all findings instead, cross-validated in five
-    /// parts; needs labels that were not derived from headers
-    #[arg(long, conflicts_with_all = ["out", "labels_out", "derive_labels", "show_rules"])]
-    pub(crate) headers: bool,
-    /// Learn only how similar the sources of one campaign are (the k of the PubCrawl paper's Algorithm 1), from campaigns that labels or
-    /// worlds name, and write the model in use with it
-    #[arg(long, requires = "out", conflicts_with_all = ["headers", "labels_out", "derive_labels", "show_rules"])]
-    pub(crate) campaigns: bool,
-    /// Learn only how sessions of robots and of people differ, page request by page request, from labelled logs or simulated worlds
-    /// (world:visits:1-48), and write the model in use with it. With --derive-labels, a Bayesian network labels the sessions of a log; --labels-out writes
-    /// them for review, and --labels reads the corrected file
-    #[arg(long, conflicts_with_all = ["headers", "campaigns"])]
-    pub(crate) sessions: bool,
-    /// Write what --headers learned as a settings file for --config
-    #[arg(long, value_name = "FILE", requires = "headers")]
-    pub(crate) out_settings: Option<PathBuf>,
-    /// Write the derived labels to this file, to be corrected and passed as --labels
-    #[arg(long, value_name = "FILE", requires = "derive_labels")]
-    pub(crate) labels_out: Option<PathBuf>,
-    /// Print the learned rules
-    #[arg(long)]
-    pub(crate) show_rules: bool,
 }
 
 /// LOG may also be a simulated world: world:midsize:1, world:visits:901-905.
@@ -543,46 +501,6 @@ pub(crate) enum Solvers {
     Everyone,
     /// Nobody does
     Nobody,
-}
-
-/// LOG may also be a simulated world: world:social-test:11-20, world:shop:3.
-#[derive(Debug, Args)]
-pub(crate) struct EvaluateArgs {
-    #[command(flatten)]
-    pub(crate) log: LogArgs,
-    #[command(flatten)]
-    pub(crate) truth: TruthArgs,
-    /// Also train on these sources and test on held-out parts: in this many folds, and with a third held out
-    #[arg(long, value_name = "PARTS")]
-    pub(crate) folds: Option<usize>,
-    /// Also train without each value in turn, and test on a third
-    #[arg(long)]
-    pub(crate) leave_one_out: bool,
-    /// Test instead which sources are found to crawl together, on worlds or on a log whose labels name campaigns: precision, recall and
-    /// accuracy beside the paper's, also for other orders, jitter and (worlds only) volumes
-    #[arg(long, conflicts_with_all = ["folds", "leave_one_out"])]
-    pub(crate) campaigns: bool,
-    /// Test the header heuristics instead: Tables 2 and 5 beside the paper's figures, each heuristic alone, by evasion of Table 13, and
-    /// together with the traffic shape. Thresholds come from --config ('train --headers' learns them)
-    #[arg(long, conflicts_with_all = ["folds", "leave_one_out", "campaigns"])]
-    pub(crate) headers: bool,
-    /// Test sessions instead: train on whole sessions of other sources of this log, in parts (--folds, default 5), cut 25 times at random;
-    /// accuracy and people accused, with intervals, also for each kind of robots
-    #[arg(long, conflicts_with_all = ["leave_one_out", "campaigns", "headers"])]
-    pub(crate) sessions: bool,
-    /// Test instead how kinds of people or crawlers absent from training are judged: train on these sources without each
-    /// kind in turn (by its habit) and test on it. Trains only trees, on at most 4,000 examples, to bound the time
-    #[arg(long, conflicts_with_all = ["folds", "leave_one_out", "campaigns"])]
-    pub(crate) leave_kinds_out: bool,
-    /// Draw the stated confidence against the truth in this SVG file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["campaigns", "leave_kinds_out"])]
-    pub(crate) calibration: Option<PathBuf>,
-    /// Number of misjudged sources to list
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) hardest: usize,
-    /// Write JSON to a file, or to standard output with - (instead of the text)
-    #[arg(long, value_name = "FILE|-")]
-    pub(crate) json: Option<PathBuf>,
 }
 
 /// Arguments of all commands that read logs.

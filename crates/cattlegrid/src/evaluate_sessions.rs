@@ -139,7 +139,7 @@ fn cut(moments: &[&Moment], many: usize, seed: u64) -> Result {
 }
 
 /// Where the true share lies in 19 of 20 cases (Wilson 1927).
-fn wilson(right: usize, all: usize) -> (f64, f64) {
+pub(crate) fn wilson(right: usize, all: usize) -> (f64, f64) {
     const Z: f64 = 1.96;
     let (many, share) = (all as f64, right as f64 / all as f64);
     let centre = share + Z * Z / (2.0 * many);

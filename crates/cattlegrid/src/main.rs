@@ -8,6 +8,7 @@ mod evaluate_calibration;
 mod evaluate_campaigns;
 mod evaluate_headers;
 mod evaluate_kinds;
+mod evaluate_paths;
 mod evaluate_sessions;
 mod explain;
 mod feed;
@@ -23,6 +24,7 @@ mod lessons;
 mod lists;
 mod logs;
 mod model;
+mod path_examples;
 mod paths;
 mod plan;
 mod publish;
@@ -34,6 +36,7 @@ mod table_8;
 mod train;
 mod train_campaigns;
 mod train_headers;
+mod train_paths;
 mod train_sessions;
 
 use std::io;
@@ -54,8 +57,10 @@ fn main() -> ExitCode {
         cli::Command::Paths { command } => paths::run(&command),
         cli::Command::Train(arguments) if arguments.headers => train_headers::run(&arguments),
         cli::Command::Train(arguments) if arguments.campaigns => train_campaigns::run(&arguments),
+        cli::Command::Train(arguments) if arguments.paths => train_paths::run(&arguments),
         cli::Command::Train(arguments) if arguments.sessions => train_sessions::run(&arguments),
         cli::Command::Train(arguments) => train::run(&arguments),
+        cli::Command::Evaluate(arguments) if arguments.paths => evaluate_paths::run(&arguments),
         cli::Command::Evaluate(arguments) if arguments.sessions => {
             evaluate_sessions::run(&arguments)
         }

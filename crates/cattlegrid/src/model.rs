@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use anyhow::ensure;
+use cattlegrid_core::paths::Judge;
 use cattlegrid_core::profile::VALUE_NAMES;
 use cattlegrid_learn::model::BYTES_MAX;
 use cattlegrid_learn::model::Model;
@@ -34,6 +35,14 @@ pub(crate) fn sessions(model: &Model) -> anyhow::Result<&SessionModel> {
         "the model was trained on other session values than this version measures: train it again with 'cattlegrid train --sessions'"
     );
     Ok(sessions)
+}
+
+/// The judge of users' paths, if the model has learned any and looks at the values that this program measures.
+pub(crate) fn paths(model: &Model) -> anyhow::Result<Judge> {
+    let paths = model.paths.as_ref().context(
+        "the model has no path classifiers: train them with 'cattlegrid train --paths world:forum:1-19 --out FILE'",
+    )?;
+    Judge::new(Arc::new(paths.clone())).map_err(anyhow::Error::msg)
 }
 
 pub(crate) fn read(path: &Path) -> anyhow::Result<Model> {

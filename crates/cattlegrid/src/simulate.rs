@@ -10,6 +10,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use anyhow::bail;
 use cattlegrid_worlds::World;
+use cattlegrid_worlds::forum;
+use cattlegrid_worlds::forum::Forum;
+use cattlegrid_worlds::forum::Links;
 use cattlegrid_worlds::scene::Fields;
 use cattlegrid_worlds::scenes::SceneKind;
 use cattlegrid_worlds::world::Kind;
@@ -20,6 +23,9 @@ use crate::cli::SimulateArgs;
 use crate::files::write_whole;
 
 pub(crate) fn run(arguments: &SimulateArgs) -> anyhow::Result<ExitCode> {
+    if arguments.world == FORUM {
+        return write_forum(arguments);
+    }
     let scene = SceneKind::ALL
         .into_iter()
         .find(|scene| scene.name() == arguments.world);
@@ -46,6 +52,41 @@ pub(crate) fn run(arguments: &SimulateArgs) -> anyhow::Result<ExitCode> {
         writeln!(
             io::stdout().lock(),
             "{requests} requests of {sources} sources in {}, what they are in labels.csv beside it",
+            folder.join("access.log").display()
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The world whose users are signed in: its log names them.
+const FORUM: &str = "forum";
+
+fn write_forum(arguments: &SimulateArgs) -> anyhow::Result<ExitCode> {
+    if arguments.common {
+        bail!(
+            "--common: the forum is about users and referrers, which the common format does not have"
+        );
+    }
+    let folder = &arguments.out;
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("the folder {} cannot be made", folder.display()))?;
+    let forum = Forum::new(arguments.seed, Links::Plain);
+    write_whole(&folder.join("labels.csv"), |file| {
+        let mut out = io::BufWriter::new(file);
+        forum::write_labels(&forum, &mut out)?;
+        out.flush()
+    })?;
+    let written = Cell::new(0);
+    write_whole(&folder.join("access.log"), |file| {
+        written.set(forum::write_log(&forum, file)?);
+        Ok(())
+    })?;
+    if !arguments.quiet {
+        writeln!(
+            io::stdout().lock(),
+            "{} requests of {} users in {}, what they are in labels.csv beside it",
+            written.get(),
+            forum.accounts.len(),
             folder.join("access.log").display()
         )?;
     }
@@ -99,9 +140,13 @@ pub(crate) fn kind(name: &str) -> anyhow::Result<Kind> {
         let worlds = Kind::ALL.map(|kind| line(kind.name(), kind.describe()));
         let scenes = SceneKind::ALL.map(|scene| line(scene.name(), scene.describe()));
         format!(
-            "there is no world '{name}'; there are:{}{}",
+            "there is no world '{name}'; there are:{}{}{}",
             worlds.concat(),
-            scenes.concat()
+            scenes.concat(),
+            line(
+                FORUM,
+                "a forum with signed-in readers and crawlers, to learn paths from"
+            )
         )
     })
 }

@@ -36,10 +36,10 @@ pub(crate) fn run(arguments: &TrainArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     // What is not learned here stays.
+    let old = model::load(arguments.log.model.as_deref())?;
     let model = Model {
-        sessions: model::load(arguments.log.model.as_deref())?
-            .sessions
-            .clone(),
+        sessions: old.sessions.clone(),
+        paths: old.paths.clone(),
         ..learn(&examples)?
     };
     write_whole(out, |file| file.write_all(model.to_json()?.as_bytes()))?;
@@ -97,6 +97,7 @@ pub(crate) fn learn(examples: &Examples) -> anyhow::Result<Model> {
         shape,
         paper,
         sessions: None,
+        paths: None,
     })
 }
 

@@ -27,6 +27,8 @@ pub mod profile;
 
 pub mod sessions;
 
+pub mod paths;
+
 pub mod site;
 
 pub mod table;

@@ -27,6 +27,10 @@ pub mod rules;
 
 pub mod svm;
 
+pub mod one_class;
+
+pub mod one_against_one;
+
 pub mod tree;
 
 pub mod forest;
@@ -36,6 +40,8 @@ pub mod network;
 pub mod trees;
 
 pub mod novelty;
+
+pub mod path_model;
 
 pub mod committee;
 

@@ -12,6 +12,7 @@ use crate::data::Dataset;
 use crate::data::Kind;
 use crate::forest::Forest;
 use crate::forest::Growth;
+use crate::path_model::PathModel;
 use crate::series::PAPER_ATTRIBUTES;
 use crate::series::attributes;
 use crate::tree::Size;
@@ -42,6 +43,9 @@ pub struct Model {
     /// Looks at sessions while they go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionModel>,
+    /// Looks at the paths of signed-in users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paths: Option<PathModel>,
 }
 
 /// What was learned of sessions.
@@ -206,6 +210,10 @@ impl Model {
         let all = attributes();
         self.shape.check(&all)?;
         self.paper.check(&all[..PAPER_ATTRIBUTES])?;
+        if let Some(paths) = &self.paths {
+            check_origin(&paths.made_from)?;
+            paths.check()?;
+        }
         self.sessions.as_ref().map_or(Ok(()), SessionModel::check)
     }
 }

@@ -25,9 +25,9 @@ use crate::folds::shuffled;
 const WEIGHT_MAX: f64 = 10.0;
 /// When training may stop. LIBSVM's default of 0.001 leaves the third digit of a decision to the order of the
 /// examples, and is hardly faster: 21 instead of 23 s for a search with 1,500 examples.
-const TOLERANCE: f64 = 1e-5;
+pub(crate) const TOLERANCE: f64 = 1e-5;
 /// Kernel values to keep, in MB: all of those of 1,500 examples.
-const CACHE_MB: f64 = 20.0;
+pub(crate) const CACHE_MB: f64 = 20.0;
 /// The settings that `search` tries: powers of two, every other one. Finer grids find the same on noisy data.
 const C_POWERS: [i32; 6] = [-1, 1, 3, 5, 7, 9];
 const GAMMA_POWERS: [i32; 5] = [-7, -5, -3, -1, 1];
@@ -37,14 +37,14 @@ const SEARCH_MAX: usize = 1500;
 const SIGMOID_FOLDS: usize = 5;
 const SIGMOID_SEED: u64 = 1;
 /// Deviations from the mean beyond which values count as equally far, so that their squares stay finite.
-const FAR: f64 = 1000.0;
+pub(crate) const FAR: f64 = 1000.0;
 /// Spread below which a column is constant but for rounding, as a share of its largest value.
 const SPREAD_MIN: f64 = 1e-12;
 /// Limits for a loaded file.
 const COLUMNS_MAX: usize = 10_000;
-const VECTORS_MAX: usize = 100_000;
+pub(crate) const VECTORS_MAX: usize = 100_000;
 const COST_MAX: f64 = 1e6;
-const GAMMA_MAX: f64 = 1e3;
+pub(crate) const GAMMA_MAX: f64 = 1e3;
 
 /// What the training may vary.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ pub struct Svm {
 /// How values of an attribute become coordinates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Scale {
+pub(crate) enum Scale {
     /// One coordinate with mean 0 and deviation 1; always 0 when the deviation is 0.
     Standard { mean: f64, deviation: f64 },
     /// A coordinate for each of this many values, 1 for that value. Two values are then as far apart as two
@@ -229,7 +229,7 @@ fn sane(settings: &SvmSettings) -> SvmSettings {
     }
 }
 
-fn scales(dataset: &Dataset) -> Vec<Scale> {
+pub(crate) fn scales(dataset: &Dataset) -> Vec<Scale> {
     let attributes = dataset.attributes.iter().enumerate();
     attributes
         .map(|(place, attribute)| match &attribute.kind {
@@ -279,7 +279,7 @@ fn width(scales: &[Scale]) -> usize {
 }
 
 /// Values as coordinates; those that say nothing are 0.
-fn encode(scales: &[Scale], values: &[f64]) -> Vec<f64> {
+pub(crate) fn encode(scales: &[Scale], values: &[f64]) -> Vec<f64> {
     let mut point = Vec::with_capacity(scales.len());
     for (place, scale) in scales.iter().enumerate() {
         let value = values.get(place).copied().unwrap_or(f64::NAN);
@@ -312,7 +312,13 @@ fn points(dataset: &Dataset, scales: &[Scale]) -> Vec<Point> {
         .collect()
 }
 
-fn decide(coefficients: &[f64], vectors: &[Vec<f64>], gamma: f64, rho: f64, point: &[f64]) -> f64 {
+pub(crate) fn decide(
+    coefficients: &[f64],
+    vectors: &[Vec<f64>],
+    gamma: f64,
+    rho: f64,
+    point: &[f64],
+) -> f64 {
     let terms = coefficients
         .iter()
         .zip(vectors)

@@ -10,6 +10,7 @@ mod inspect;
 mod inspect_page;
 mod json;
 mod manners;
+pub mod paths;
 mod plan;
 mod plan_page;
 pub mod replay;

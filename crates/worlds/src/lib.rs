@@ -24,6 +24,8 @@ pub mod crowd;
 
 pub mod scene;
 
+pub mod forum;
+
 mod containment;
 mod gateways;
 mod headers;

@@ -5,10 +5,40 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::Subcommand;
 
+use super::LogArgs;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum PathsCommand {
+    /// Measure the longest short session of each user on a log, and propose the length of long sessions
+    Measure(Box<MeasureArgs>),
+    /// Judge the long sessions of users on a log whose pages have no markers. Weaker than markers: parents come from referrers, which a
+    /// client can withhold or forge
+    Judge(Box<JudgeArgs>),
     /// Simulate what sealed links cost a crawler with many workers: Figures 4 and 5 of the PathMarker paper
     Suppression(SuppressionArgs),
+}
+
+/// A user is who the log names, else a session cookie, else a source with a user agent.
+#[derive(Debug, Args)]
+pub(crate) struct MeasureArgs {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    /// End a short session after this many minutes without a page request
+    #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) gap: u32,
+    /// Leave out users with fewer page requests
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    pub(crate) active: u32,
+}
+
+/// A user is who the log names, else a session cookie, else a source with a user agent.
+#[derive(Debug, Args)]
+pub(crate) struct JudgeArgs {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    /// Number of users to list
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) top: usize,
 }
 
 #[derive(Debug, Args)]

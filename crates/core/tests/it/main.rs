@@ -10,6 +10,7 @@ mod fixtures;
 mod gate_log;
 mod house;
 mod names;
+mod paths;
 
 use std::sync::Arc;
 

@@ -36,6 +36,7 @@ fn model() -> Model {
         shape: Committee::learn(&dataset, 1),
         paper: Committee::learn(&dataset.first_attributes(PAPER_ATTRIBUTES), 1),
         sessions: None,
+        paths: None,
     }
 }
 
