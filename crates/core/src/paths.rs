@@ -8,6 +8,8 @@ mod features;
 mod from_log;
 mod judge;
 mod lengths;
+mod oddities;
+mod users;
 
 pub use features::FEATURE_NAMES;
 pub use features::FEATURES;
@@ -24,6 +26,15 @@ pub use judge::PathKind;
 pub use judge::Rule;
 pub use judge::Verdict;
 pub use lengths::Lengths;
+pub use oddities::Link;
+pub use oddities::Oddity;
+pub use oddities::OddityLimits;
+pub use oddities::UserRequest;
+pub use users::Cause;
+pub use users::Noted;
+pub use users::UserLimits;
+pub use users::UserStanding;
+pub use users::Users;
 
 /// One page request of one user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
