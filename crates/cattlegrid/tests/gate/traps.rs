@@ -370,7 +370,7 @@ fn h074_thousands_in_the_maze_cost_little() {
     let origin = Origin::start();
     let mut gate = start(
         &origin,
-        strict("", "delay_seconds = 4.0\nbytes_per_second = 100000000"),
+        strict("", "delay_seconds = 9.0\nbytes_per_second = 100000000"),
     );
     let crawlers: Vec<String> = (0..400)
         .map(|number| format!("127.4.{}.{}", number / 200, 1 + number % 200))
@@ -391,22 +391,29 @@ fn h074_thousands_in_the_maze_cost_little() {
         wait_for("the others were refused", || {
             refused(gate, "slots") + refused(gate, "source_slots") >= 1500.0
         });
-        let grown = gate.rss_kib().saturating_sub(before);
         let started = Instant::now();
+        let more: usize = each(&pairs, |(source, link)| {
+            let answers = (0..20).map(|_| get_from(source, gate.address, link, &[]).status);
+            answers.filter(|status| *status == 403).count()
+        })
+        .into_iter()
+        .sum();
+        let grown = gate.rss_kib().saturating_sub(before);
+        let took = started.elapsed();
         let statuses: Vec<u16> = inside
             .into_iter()
             .map(|mut client| client.answer(false).unwrap().status)
             .collect();
         let of = |status: u16| statuses.iter().filter(|known| **known == status).count();
         say(&format!(
-            "2,000 connections in the maze: {} pages, {} refused at once, {grown} KiB more, the last page after {:?}",
+            "10,000 crawlers in the maze: {} pages, {} refused at once (the last 8,000 in {took:?}), {grown} KiB more",
             of(200),
-            of(403),
-            started.elapsed()
+            of(403) + more
         ));
         assert_eq!((of(200), of(403)), (500, 1500));
+        // On a slow machine the first ones are done before the last ones come.
+        assert!(more + 500 * (took.as_secs() as usize / 9) >= 8000, "{more}");
         assert!(grown <= 32 * 1024, "{grown} KiB");
-        assert!(started.elapsed() < Duration::from_secs(10));
     });
     assert_eq!(slots(&gate), 0.0);
 }

@@ -125,15 +125,14 @@ impl Clearance {
         guards: Guards,
     ) -> Option<Clearance> {
         let mut bytes = [0; COOKIE_BYTES + 2];
-        if text.len() != (COOKIE_BYTES * 4).div_ceil(3) {
-            return None;
-        }
-        URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
+        // What is no cookie of ours is compared with a signature all the same, so that all failures take equally long.
+        let is_written = text.len() == (COOKIE_BYTES * 4).div_ceil(3)
+            && URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).is_ok();
         let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
         let signature = rest.first_chunk::<MAC_BYTES>()?;
-        let is_genuine = head[0] == VERSION
-            && keys.is_genuine(head[1], Purpose::Clearance, [head, binding], signature);
-        if !is_genuine && guards.has(Defence::Clearance) {
+        let is_genuine = keys.is_genuine(head[1], Purpose::Clearance, [head, binding], signature)
+            && head[0] == VERSION;
+        if !is_written || !is_genuine && guards.has(Defence::Clearance) {
             return None;
         }
         let clearance = Clearance::read(head)?;

@@ -201,3 +201,45 @@ fn h107_a_comparison_that_ends_early_would_be_noticed() {
     );
     assert!(found > 10.0, "t = {found}");
 }
+
+/// The median time that looking for a clearance takes, in nanoseconds.
+fn median_ns(gate: &Challenger, value: &str) -> u128 {
+    let header = format!("__Host-cattlegrid={value}").into_bytes();
+    let mut times: Vec<u128> = (0..400)
+        .map(|_| {
+            let started = Instant::now();
+            assert!(black_box(gate.find([&header[..]], &visitor(), NOW.unix)).is_none());
+            started.elapsed().as_nanos()
+        })
+        .collect();
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+#[test]
+fn h088_all_cookies_that_fail_take_equally_long() {
+    let (gate, mut jar) = (gate(), Jar::default());
+    jar.pass(&gate, &visitor(), NOW);
+    let genuine = jar.value("__Host-cattlegrid");
+    let bytes = URL_SAFE_NO_PAD.decode(&genuine).unwrap();
+    let changed = |index: usize| {
+        let mut changed = bytes.clone();
+        changed[index] ^= 0x40;
+        URL_SAFE_NO_PAD.encode(changed)
+    };
+    let kinds = [
+        ("a wrong signature", changed(bytes.len() - 1)),
+        ("another version", changed(0)),
+        ("an unknown key", changed(1)),
+        ("no base64", "!".repeat(genuine.len())),
+        ("cut", genuine[..genuine.len() - 1].to_owned()),
+        ("a token", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0.".to_owned()),
+    ];
+    // Other tests run beside this one: the least of several medians is that of a calm moment.
+    let least = |value: &str| (0..5).map(|_| median_ns(&gate, value)).min().unwrap();
+    let times: Vec<u128> = kinds.iter().map(|(_, value)| least(value)).collect();
+    let names = kinds.iter().map(|(name, _)| *name);
+    eprintln!("{:?}", names.zip(&times).collect::<Vec<_>>());
+    let (shortest, longest) = (times.iter().min().unwrap(), times.iter().max().unwrap());
+    assert!(longest * 2 < shortest * 3, "{times:?} ns");
+}
