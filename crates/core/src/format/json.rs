@@ -120,12 +120,13 @@ const PARTS: [(&str, Part); 26] = [
 ];
 
 /// Servers whose JSON is known by name.
-pub(super) const NAMED: [&str; 6] = [
+pub(super) const NAMED: [&str; 7] = [
     "json_nginx",
     "json_caddy",
     "json_traefik",
     "json_envoy",
     "json_matomo",
+    "json_cloudflare",
     "json_cattlegrid",
 ];
 
@@ -148,6 +149,10 @@ host=authority,host=:authority,duration=duration";
 /// What the log analytics of Matomo reads.
 const MATOMO: &str = "source=ip,time=date,target=path,status=status,bytes=length,referrer=referrer,agent=user_agent,host=host,user=userid,\
 duration=generation_time_milli";
+/// Logpush of Cloudflare, its data set of HTTP requests.
+const CLOUDFLARE: &str = "source=ClientIP,time=EdgeEndTimestamp,time=EdgeStartTimestamp,method=ClientRequestMethod,target=ClientRequestPath,target=ClientRequestURI,\
+status=OriginResponseStatus,status=EdgeResponseStatus,bytes=EdgeResponseBodyBytes,bytes=EdgeResponseBytes,referrer=ClientRequestReferer,agent=ClientRequestUserAgent,\
+host=ClientRequestHost,duration=EdgeTimeToFirstByteMs";
 /// What our own gate writes, in its order.
 const CATTLEGRID: &str = "time=time,source=source,method=method,host=host,target=target,status=status,bytes=bytes,referrer=referrer,agent=agent,\
 session=session,duration=duration,decision=decision,fetch_site=fetch_site,fetch_mode=fetch_mode,fetch_dest=fetch_dest,ua=ua,\
@@ -166,6 +171,7 @@ impl JsonFormat {
             "json_traefik" => (TRAEFIK, 1e-3),
             "json_envoy" => (ENVOY, 1e3),
             "json_matomo" => (MATOMO, 1e3),
+            "json_cloudflare" => (CLOUDFLARE, 1e3),
             "json_cattlegrid" => (CATTLEGRID, 1e6),
             _ => return None,
         };

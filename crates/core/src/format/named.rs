@@ -80,7 +80,7 @@ const VHOST_COMBINED: &str = r#"%v %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User
 
 /// What `--format` accepts, for messages.
 pub const FORMAT_HELP: &str = "common, combined, vhost_common, vhost_combined, traefik, haproxy, w3c (IIS and others; 'w3c:date time c-ip …' where the header is lost), \
-cloudfront, alb, elb, s3, envoy, nginx_proxy_manager, npmplus, zoraxy, gandi, pubcrawl, json_nginx, json_caddy, json_traefik, json_envoy, json_matomo, json_cattlegrid, \
+cloudfront, alb, elb, s3, envoy, nginx_proxy_manager, npmplus, zoraxy, gandi, pubcrawl, json_nginx, json_caddy, json_traefik, json_envoy, json_matomo, json_cloudflare, json_cattlegrid, \
 a format string as in the server's configuration ('%h %l %u %t …' or '$remote_addr …'), or 'json:source=KEY,time=KEY,request=KEY,status=KEY,…'";
 
 /// The short way for a named format's clean lines, where there is one.
