@@ -80,9 +80,22 @@ impl<'a> Found<'a> {
         }
     }
 
+    #[inline]
     pub(super) fn put(&mut self, node: &Node, value: Value<'a>) {
         let Some(part) = node.part else { return };
         let slot = part as usize;
+        match self.seen[slot] {
+            0 => {
+                self.seen[slot] = 1 << node.rank;
+                (self.values[slot], self.ranks[slot]) = (value, node.rank);
+            }
+            _ => self.put_another(node, slot, value),
+        }
+    }
+
+    /// Another value of the same meaning.
+    #[cold]
+    fn put_another(&mut self, node: &Node, slot: usize, value: Value<'a>) {
         // The same key twice: two readers of one log could take different ones.
         let seen = &mut self.seen[slot];
         self.duplicate |= *seen >> node.rank & 1 == 1 && !node.key.ends_with('*');
@@ -95,9 +108,7 @@ impl<'a> Found<'a> {
                     .is_some_and(|text| text.is_empty() || text == b"-")
         };
         let (empty, had_empty) = (is_empty(&value), is_empty(&self.values[slot]));
-        let better = self.values[slot].is_missing()
-            || (!empty && (had_empty || node.rank > self.ranks[slot]));
-        if better {
+        if !empty && (had_empty || node.rank > self.ranks[slot]) {
             self.values[slot] = value;
             self.ranks[slot] = node.rank;
         }
