@@ -98,10 +98,20 @@ pub enum Defence {
     PostOnly,
     /// Solutions of a source and of its network are counted.
     SolvedCounts,
+    /// Markers are removed from requests.
+    Unmark,
+    /// Pages with markers are private to caches.
+    MarkedPrivate,
+    /// Pages that get markers are asked for whole.
+    MarkedWhole,
+    /// Lengths, digests and strong validators of pages that get markers are dropped.
+    MarkedValidators,
+    /// Compressed pages are unpacked a little at a time.
+    MarkedBounded,
 }
 
 #[cfg(debug_assertions)]
-const NAMES: [(&str, Defence); 47] = [
+const NAMES: [(&str, Defence); 52] = [
     ("framing", Defence::Framing),
     ("host", Defence::Host),
     ("spoofed_headers", Defence::SpoofedHeaders),
@@ -149,6 +159,11 @@ const NAMES: [(&str, Defence); 47] = [
     ("lookups", Defence::Lookups),
     ("post_only", Defence::PostOnly),
     ("solved_counts", Defence::SolvedCounts),
+    ("unmark", Defence::Unmark),
+    ("marked_private", Defence::MarkedPrivate),
+    ("marked_whole", Defence::MarkedWhole),
+    ("marked_validators", Defence::MarkedValidators),
+    ("marked_bounded", Defence::MarkedBounded),
 ];
 
 /// Which defences are on.
