@@ -125,9 +125,9 @@ fn h126_a_browser_shows_the_same_with_markers_and_without() {
         return;
     };
     let origin = site();
-    let run = |style: &str| {
+    let run = |style: &str, more: &str| {
         origin.forget();
-        let marking = Marking::start(&origin, style, "");
+        let marking = Marking::start(&origin, style, more);
         let (shown, asked) = visited(&browser, &marking, &origin);
         let host = marking.gate.address.to_string();
         let plain = |text: &String| text.replace(&host, "site");
@@ -135,7 +135,7 @@ fn h126_a_browser_shows_the_same_with_markers_and_without() {
         let own = "cattlegrid_markers_read_total{kind=\"own\"}";
         (shown, asked, marking.gate.metric(own))
     };
-    let (shown, asked, read) = run("off");
+    let (shown, asked, read) = run("off", "");
     assert_eq!((shown.len(), read), (7, Some(0.0)));
     assert!(
         shown[0].contains("page 1") && shown[0].contains("/item/"),
@@ -143,13 +143,15 @@ fn h126_a_browser_shows_the_same_with_markers_and_without() {
         shown[0]
     );
     for style in ["query", "path"] {
-        let (marked, requests, read) = run(style);
+        let (marked, requests, read) = run(style, "");
         assert_eq!(marked, shown, "{style}");
         assert_eq!(requests, asked, "{style}");
         assert!(read >= Some(5.0), "{style}: {read:?}");
     }
     // Sealed links hide where they lead, also from the page itself: the site is asked for the same.
-    let (_, requests, read) = run("sealed");
+    let (_, requests, read) = run("sealed", "");
     assert_eq!(requests, asked);
     assert!(read >= Some(5.0), "{read:?}");
+    let (_, requests, _) = run("query", "without = [\"unmark\"]");
+    assert_ne!(requests, asked);
 }

@@ -359,8 +359,17 @@ fn comes_whole(marking: &Marking) -> Result<(), String> {
         must(page.status == 200, &format!("{range}: {}", page.head))?;
         must(page.text().matches("cg=").count() == 2, &page.text())?;
     }
-    let part = marking.get("alice", "/film.bin", &[("Range", "bytes=0-3")]);
-    must(part.status == 206 && part.body.len() == 4, &part.head)
+    let range = ("Range", "bytes=0-3");
+    let film = ("Sec-Fetch-Dest", "video");
+    for (path, field) in [
+        ("/film.bin", ("Accept", "text/html")),
+        ("/film", film),
+        ("/film", ("Accept", "*/*")),
+    ] {
+        let part = marking.get("alice", path, &[range, field]);
+        must(part.status == 206 && part.body.len() == 4, &part.head)?;
+    }
+    Ok(())
 }
 
 #[test]
@@ -460,6 +469,16 @@ fn h127_packed_pages_are_unpacked_or_pass_as_they_are() {
         got.iter()
             .all(|got| got.values("accept-encoding") == ["identity"])
     );
+    // What a script requests may come packed, and goes on packed unless it is a page.
+    let script = [("Sec-Fetch-Dest", "empty"), ("Accept-Encoding", "gzip, br")];
+    assert!(
+        marking
+            .get("alice", "/gzip", &script)
+            .text()
+            .contains("cg=")
+    );
+    let got = origin.got();
+    assert_eq!(got.last().unwrap().values("accept-encoding"), ["gzip"]);
     for path in ["/br", "/zstd", "/gzip,gzip", "/whatever"] {
         let page = marking.get("alice", path, &[]);
         assert_eq!(page.text(), links_to(&["/next"]), "{path}");

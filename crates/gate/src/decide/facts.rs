@@ -183,8 +183,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// True for a GET request that looks like one for a page.
-    pub(crate) fn is_page(&self) -> bool {
+    fn is_page(&self) -> bool {
         *self.method == Method::GET && self.content() == Content::Page
     }
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use cattlegrid_core::profile::Content;
 use cattlegrid_http1::Headers;
 use cattlegrid_http1::Method;
 use cattlegrid_http1::Name;
@@ -25,6 +26,7 @@ use crate::settings::defence::Defence;
 use crate::settings::defence::Defences;
 use crate::state::Gate;
 use crate::state::Live;
+use crate::state::gate::content;
 
 /// What the response to a signed-in person needs to get markers.
 #[derive(Debug)]
@@ -47,8 +49,33 @@ pub(crate) struct Plan {
 /// What a request looks like before its response has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Looks {
+    /// A browser goes to a page.
     Page,
+    /// A script or a program asks for something: a piece of a page, data, or a part of a film.
+    Data,
+    /// A picture, a film, or another file.
     Other,
+}
+
+impl Looks {
+    fn of(facts: &Facts<'_>) -> Looks {
+        if content("GET", facts.target) != Content::Page {
+            return Looks::Other;
+        }
+        match facts.headers.get(Name::SecFetchDest) {
+            Some(b"document" | b"iframe" | b"frame") => Looks::Page,
+            Some(b"empty") => Looks::Data,
+            Some(_) => Looks::Other,
+            // Older browsers name the type of pages when they go to one, and not when they play films.
+            None => {
+                let accept = facts.headers.get(Name::Accept).unwrap_or_default();
+                match memchr::memmem::find(accept, b"text/html") {
+                    Some(_) => Looks::Page,
+                    None => Looks::Data,
+                }
+            }
+        }
+    }
 }
 
 /// How a response goes to the client.
@@ -86,29 +113,31 @@ impl Plan {
             host: facts.host.to_owned(),
             target: facts.target.to_owned(),
             minute: gate.clock.at(facts.started) / 60,
-            looks: match facts.is_page() || *facts.method == Method::POST {
-                true => Looks::Page,
-                false => Looks::Other,
-            },
+            looks: Looks::of(facts),
             is_head: *facts.method == Method::HEAD,
         }))
     }
 
-    /// The header fields for the site, where they differ: a page must come whole, and in an encoding that can be read.
+    /// The header fields for the site, where they differ: a page must come whole, and in an encoding that can be read. Data may come in
+    /// parts, and packed if the client can unpack it.
     pub(crate) fn request_headers<'a>(&self, request: &Request<'a>) -> Option<Headers<'a>> {
         if self.looks == Looks::Other || !self.defences.has(Defence::MarkedWhole) {
             return None;
         }
+        let is_page = self.looks == Looks::Page;
         let mut headers = Headers::new();
         for field in request.headers.iter() {
             let is = |name: &[u8]| field.name.eq_ignore_ascii_case(name);
-            let is_dropped =
-                field.known == Some(Name::AcceptEncoding) || is(b"range") || is(b"if-range");
-            if !is_dropped {
+            let is_part = is(b"range") || is(b"if-range");
+            if field.known != Some(Name::AcceptEncoding) && !(is_page && is_part) {
                 headers.add(field.name, field.value);
             }
         }
-        headers.add(b"accept-encoding", b"identity");
+        let value: &[u8] = match !is_page && takes_gzip(request) {
+            true => b"gzip",
+            false => b"identity",
+        };
+        headers.add(b"accept-encoding", value);
         Some(headers)
     }
 
@@ -179,6 +208,16 @@ impl Plan {
         let (target, rules) = (self.target.as_bytes(), Arc::clone(&self.rules));
         Links::new(&self.origin, target, charset, marker, rules)
     }
+}
+
+/// True where a client can unpack gzip.
+fn takes_gzip(request: &Request<'_>) -> bool {
+    let mut codings = request.headers.all(Name::AcceptEncoding).flat_map(|value| {
+        let elements = value.split(|byte| *byte == b',');
+        elements.map(<[u8]>::trim_ascii)
+    });
+    // With a weight it is rare, and the weight may be 0.
+    codings.any(|coding| coding.eq_ignore_ascii_case(b"gzip"))
 }
 
 /// The values of a field of a response.
