@@ -47,6 +47,7 @@ pub use difficulty::confirmation;
 pub use difficulty::difficulty;
 pub use keys::KeyFault;
 pub use keys::Keys;
+pub(crate) use keys::file as key_file;
 pub use language::Language;
 pub use maze::Maze;
 pub use pages::BlockedBy;

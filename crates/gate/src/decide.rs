@@ -8,6 +8,7 @@ mod facts;
 mod fields;
 mod fingerprint;
 mod judge;
+mod marker;
 mod sign_in;
 mod signature;
 
@@ -20,6 +21,7 @@ pub(crate) use facts::Facts;
 pub(crate) use facts::Told;
 pub(crate) use facts::says_https;
 pub(crate) use judge::Judged;
+pub(crate) use marker::Unmarked;
 pub(crate) use sign_in::Held;
 pub(crate) use sign_in::Unsettled;
 pub(crate) use sign_in::Who;

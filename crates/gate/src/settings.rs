@@ -3,6 +3,7 @@
 mod crawlers;
 pub(crate) mod defence;
 mod manual;
+pub(crate) mod markers;
 mod places;
 pub(crate) mod rules;
 pub(crate) mod sign_in;
@@ -29,6 +30,8 @@ pub(crate) use self::crawlers::agent_origin;
 #[cfg(debug_assertions)]
 use self::defence::Defence;
 use self::defence::Defences;
+use self::markers::MarkerOptions;
+use self::markers::MarkerSetup;
 use self::rules::RuleOptions;
 use self::rules::Rules;
 use self::sign_in::SignInOptions;
@@ -68,6 +71,7 @@ struct Options {
     crawlers: Spanned<CrawlerOptions>,
     traps: Spanned<TrapOptions>,
     sign_in: Spanned<SignInOptions>,
+    markers: Spanned<MarkerOptions>,
     listen: Vec<Spanned<ListenOptions>>,
     site: Vec<Spanned<SiteOptions>>,
     default_rules: bool,
@@ -99,6 +103,7 @@ impl Default for Options {
             crawlers: Spanned::new(none.clone(), CrawlerOptions::default()),
             traps: Spanned::new(none.clone(), TrapOptions::default()),
             sign_in: Spanned::new(none.clone(), SignInOptions::default()),
+            markers: Spanned::new(none.clone(), MarkerOptions::default()),
             listen: Vec::new(),
             site: Vec::new(),
             default_rules: true,
@@ -360,6 +365,8 @@ pub struct Setup {
     pub traps: TrapSetup,
     /// How signed-in people are known.
     pub(crate) sign_in: SignInSetup,
+    /// Markers in the links of signed-in people.
+    pub(crate) markers: MarkerSetup,
     /// The listeners.
     pub listen: Vec<Listen>,
     /// The sites.
@@ -496,6 +503,7 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
         }
     };
     let sites = places::sites(&options, &listen, start, errors);
+    let sign_in = sign_in::checked(options.sign_in, &sites, errors);
     let rules = checked_rules(options.rule, Rules::new(options.default_rules), errors);
     let defences = checked_defences(&options.without, errors);
     Setup {
@@ -527,7 +535,8 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
         binding: challenge.binding,
         crawlers: crawlers::checked(options.crawlers, errors),
         traps: traps::checked(&options.traps, errors),
-        sign_in: sign_in::checked(options.sign_in, &sites, errors),
+        markers: markers::checked(&options.markers, &sign_in, &sites, errors),
+        sign_in,
         listen,
         sites,
         rules,

@@ -15,6 +15,7 @@ use std::thread;
 use std::thread::JoinHandle;
 
 use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 use cattlegrid_core::Settings;
 use cattlegrid_core::policy::Counters;
 use cattlegrid_core::policy::Crawlers;
@@ -100,6 +101,7 @@ pub fn run(load: Load, learner: Learner) -> Result<(), Vec<String>> {
         workers => workers,
     };
     let gate = Arc::new(make(loaded, &state).map_err(one)?);
+    gate.renew_marker_keys();
     let knowledge = state.join("kb.sqlite");
     let standing = knowledge::read(&knowledge, &gate).map_err(|fault| one(fault.to_string()))?;
     gate.standing.store(Arc::new(standing));
@@ -216,6 +218,7 @@ fn make(loaded: Loaded, state: &Path) -> Result<Gate, String> {
         used: Used::default(),
         slots: Arc::default(),
         sign_ins: SignIns::new()?,
+        markers: ArcSwapOption::empty(),
         saved_ms,
         is_ending: AtomicBool::new(false),
     })

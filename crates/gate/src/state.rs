@@ -6,6 +6,7 @@ pub(crate) mod gate;
 pub(crate) mod incident;
 pub(crate) mod keyring;
 pub(crate) mod log;
+pub(crate) mod marker_keys;
 pub(crate) mod metrics;
 pub(crate) mod names;
 pub(crate) mod sent;

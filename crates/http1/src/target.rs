@@ -20,6 +20,12 @@ pub(crate) fn read<'a>(
     }
 }
 
+/// A path with its query, as a request line can hold it, without a fragment; `None` for anything else.
+pub fn origin_form(target: &[u8]) -> Option<&str> {
+    let target = Some(target).filter(|target| target.starts_with(b"/"))?;
+    path(target).ok()
+}
+
 /// `http://authority/path?query`.
 fn absolute(target: &[u8]) -> Result<(Option<&[u8]>, &str), InvalidTarget> {
     let colon = memchr::memchr(b':', target).ok_or(InvalidTarget)?;

@@ -67,6 +67,11 @@ impl Name {
         }
     }
 
+    /// Whether a text may hold a marker: a quick look, which most texts do not pass.
+    pub fn may_stand_in(&self, text: &[u8]) -> bool {
+        memmem::find(text, &self.parameter).is_some() || memmem::find(text, &self.prefix).is_some()
+    }
+
     /// The name with its `=`.
     pub(crate) fn parameter(&self) -> &[u8] {
         &self.parameter

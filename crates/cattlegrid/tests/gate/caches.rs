@@ -22,14 +22,14 @@ use crate::solve::Browser;
 use crate::solve::Puzzle;
 
 /// nginx with a cache that keeps all it may keep, before a gate that trusts it.
-struct Cache {
+pub(crate) struct Cache {
     child: Child,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     _folder: TempDir,
 }
 
 impl Cache {
-    fn start(gate: SocketAddr) -> Cache {
+    pub(crate) fn start(gate: SocketAddr) -> Cache {
         let folder = tempfile::tempdir().unwrap();
         let address: SocketAddr = format!("127.0.0.1:{}", free_port()).parse().unwrap();
         let place = folder.path().display();

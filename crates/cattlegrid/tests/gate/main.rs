@@ -39,6 +39,8 @@ mod impostors;
 mod ipv6;
 mod learning;
 mod listeners;
+mod marked_sites;
+mod markers;
 mod nginx;
 mod operation;
 mod passing;

@@ -13,7 +13,7 @@ use sha2::Digest;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-mod file;
+pub(crate) mod file;
 
 /// Bytes of a signature that are kept: 128 bits.
 pub(super) const MAC_BYTES: usize = 16;
@@ -276,6 +276,24 @@ impl KeyFault {
         KeyFault {
             path: path.to_owned(),
             cause,
+        }
+    }
+
+    /// True where there is no file.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(&self.cause, Cause::Unreadable(cause) if cause.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// What is wrong with the file, for keys of another kind than those that sign.
+    pub(crate) fn in_short(&self) -> String {
+        match &self.cause {
+            Cause::Unreadable(cause) => format!("cannot be read: {cause}"),
+            Cause::Unwritable(cause) => format!("cannot be written: {cause}"),
+            Cause::OpenToOthers(mode) => {
+                format!("can be read or changed by others (mode {mode:04o}): run 'chmod 600' on it")
+            }
+            Cause::Malformed { line, what } => format!("line {line}: {what}"),
+            Cause::NoRandomness(cause) => format!("no random bytes from the system: {cause}"),
         }
     }
 }

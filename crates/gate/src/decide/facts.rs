@@ -16,6 +16,7 @@ use cattlegrid_http1::Method;
 use cattlegrid_http1::Name;
 use cattlegrid_http1::Request;
 use cattlegrid_http1::Version;
+use cattlegrid_marker::Marker;
 
 use crate::challenge::Visitor;
 use crate::settings::defence::Defence;
@@ -47,6 +48,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) is_counted: bool,
     /// The signed-in person who sent it, by the pseudonym.
     pub(crate) user: Option<u64>,
+    /// The marker of the link that led to it. Target and header fields are those without it.
+    pub(crate) marker: Marker,
     /// How long it has waited since it was read.
     pub(crate) waited: Duration,
     /// How the client began its connection; 0 where another server did.
@@ -90,6 +93,7 @@ impl<'a> Facts<'a> {
             is_secure: connection.is_tls || is_trusted && says_https(headers),
             is_counted: true,
             user: None,
+            marker: Marker::Absent,
             waited: Duration::ZERO,
             handshake: match is_trusted {
                 true => 0,
@@ -116,6 +120,7 @@ impl<'a> Facts<'a> {
             is_secure: told.is_secure,
             is_counted: told.is_counted,
             user: None,
+            marker: Marker::Absent,
             waited: Duration::ZERO,
             handshake: 0,
             way: Way::Told,
@@ -238,6 +243,7 @@ impl<'a> Facts<'a> {
             entry: None,
             clearance: None,
             user: self.user,
+            marker: self.marked(&connection.worker.gate),
             incident: None,
             agent: 0,
             handshake: match self.is_page() {

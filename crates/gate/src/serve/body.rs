@@ -74,6 +74,9 @@ impl SiteBody {
         if let Some(site) = self.site.take() {
             self.forward.end(site, Instant::now());
         }
+        if let Some(marked) = &mut self.forward.marked {
+            marked.close();
+        }
     }
 
     fn poll_frame(
@@ -87,10 +90,13 @@ impl SiteBody {
             }
             Ok(None) => Poll::Ready(None),
             // The client must see that the response is not complete.
-            Err(invalid) => match self.forward.live.setup.defences.has(Defence::BrokenBody) {
-                true => Poll::Ready(Some(Err(invalid.into()))),
-                false => Poll::Ready(None),
-            },
+            Err(invalid) => {
+                self.forward.in_flight.is_whole = false;
+                match self.forward.live.setup.defences.has(Defence::BrokenBody) {
+                    true => Poll::Ready(Some(Err(invalid.into()))),
+                    false => Poll::Ready(None),
+                }
+            }
         }
     }
 
@@ -98,6 +104,16 @@ impl SiteBody {
     fn poll_data(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Invalid>> {
         let wait = self.forward.live.setup.waits.body;
         loop {
+            if let Some(marked) = &mut self.forward.marked
+                && marked.has_more()
+            {
+                let mut out = Vec::new();
+                marked.step(&mut out)?;
+                match out.is_empty() {
+                    true => continue,
+                    false => return Poll::Ready(Ok(Some(out.into()))),
+                }
+            }
             let Some(site) = &mut self.site else {
                 return Poll::Ready(Ok(None));
             };
@@ -108,6 +124,14 @@ impl SiteBody {
                 continue;
             }
             let (data, is_last) = site.take_piece()?;
+            let data = match &mut self.forward.marked {
+                None => data,
+                Some(marked) => {
+                    let mut out = Vec::new();
+                    marked.push(&data, &mut out);
+                    out.into()
+                }
+            };
             if is_last {
                 self.end();
             }
@@ -117,7 +141,16 @@ impl SiteBody {
         }
     }
 
+    /// True where nothing is to come.
+    fn has_ended(&self) -> bool {
+        let marked = self.forward.marked.as_ref();
+        self.site.is_none() && !marked.is_some_and(|marked| marked.has_more())
+    }
+
     fn size_hint(&self) -> SizeHint {
+        if self.forward.marked.is_some() {
+            return SizeHint::default();
+        }
         match self.site.as_ref().map(|site| site.body) {
             None => SizeHint::with_exact(0),
             Some(Framing::Length(left)) => SizeHint::with_exact(left),
@@ -171,7 +204,7 @@ impl http_body::Body for Body {
         match &self.content {
             Content::Text(bytes) => bytes.is_empty(),
             Content::Message(_) => false,
-            Content::Site(site) => site.site.is_none(),
+            Content::Site(site) => site.has_ended(),
             Content::Ended => true,
         }
     }

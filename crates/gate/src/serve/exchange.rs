@@ -12,6 +12,7 @@ use cattlegrid_http1::Request;
 
 use super::ask;
 use super::forward::Forward;
+use super::marking::Plan;
 use super::maze::Later;
 use super::own_pages;
 use super::wait;
@@ -19,6 +20,7 @@ use super::wait::Wait;
 use crate::challenge::Page;
 use crate::decide::Facts;
 use crate::decide::Refusal;
+use crate::decide::Unmarked;
 use crate::decide::check;
 use crate::decide::contain;
 use crate::settings::RobotsTxt;
@@ -146,7 +148,18 @@ fn decide(
         Err(refusal) => return Next::Answer(refuse(connection, refusal)),
     };
     match connection.role {
-        Role::Proxy => proxied(connection, live, request, &host, given, started),
+        Role::Proxy => {
+            let gate = &connection.worker.gate;
+            let unmarked = gate.unmark(live, request, &host, started);
+            let clean = unmarked.as_ref().map(|unmarked| unmarked.request(request));
+            let arrived = Arrived {
+                request: clean.as_ref().unwrap_or(request),
+                unmarked: unmarked.as_ref(),
+                host: &host,
+                started,
+            };
+            proxied(connection, live, &arrived, given)
+        }
         Role::ForwardAuth | Role::Envoy => {
             ask::answer(connection, live, request, &host, given, started)
         }
@@ -178,18 +191,36 @@ fn robots_txt(
     })
 }
 
+/// A request for a site, without the marker that it came with.
+struct Arrived<'a> {
+    request: &'a Request<'a>,
+    unmarked: Option<&'a Unmarked>,
+    host: &'a str,
+    started: Instant,
+}
+
+/// The same for every link that does not open, so that nobody learns why.
+fn lost_link() -> Page {
+    Page::text(
+        404,
+        "This link is not valid, or no longer valid. Start from the front page of the site, or sign in again.\n",
+    )
+}
+
 fn proxied(
     connection: &Connection,
     live: &Arc<Live>,
-    request: &Request<'_>,
-    host: &str,
+    arrived: &Arrived<'_>,
     given: Given<'_>,
-    started: Instant,
 ) -> Next {
-    let Some(site) = live.setup.site(host) else {
+    let (request, started) = (arrived.request, arrived.started);
+    let Some(site) = live.setup.site(arrived.host) else {
         return Next::Answer(Page::text(421, "no site of this name is served here\n"));
     };
-    let mut facts = Facts::of(connection, live, request, host, started);
+    let mut facts = Facts::of(connection, live, request, arrived.host, started);
+    if let Some(unmarked) = arrived.unmarked {
+        facts.marker = unmarked.marker.clone();
+    }
     if let Some(name) = facts.path().strip_prefix(live.setup.prefix.as_str()) {
         return own_pages::answer(connection, live, &facts, name, given.body);
     }
@@ -208,7 +239,12 @@ fn proxied(
         worker.log(&entry, &facts.texts(), Instant::now());
         return Next::Answer(page);
     }
-    if let Some(page) = robots_txt(connection, live, site, &facts) {
+    let is_lost = arrived.unmarked.is_some_and(|unmarked| unmarked.is_lost);
+    let own = match is_lost {
+        true => Some(lost_link()),
+        false => robots_txt(connection, live, site, &facts),
+    };
+    if let Some(page) = own {
         entry.answered(&page);
         let worker = &connection.worker;
         worker.log(&entry, &facts.texts(), Instant::now());
@@ -217,7 +253,8 @@ fn proxied(
     let in_flight = InFlight::new(&connection.worker, entry, &facts.texts());
     let sender = facts.sender(connection, live);
     let decided = started + given.waited;
-    match Forward::new(live, site, request, &sender, (in_flight, decided)) {
+    let plan = Plan::of(&connection.worker.gate, live, &facts, request);
+    match Forward::new(live, site, request, (&sender, plan), (in_flight, decided)) {
         Some(forward) => Next::Forward(Box::new(forward)),
         None => Next::Answer(Page::text(421, "this listener does not forward requests\n")),
     }

@@ -22,6 +22,9 @@ use cattlegrid_http1::response;
 use cattlegrid_http1::response::Invalid;
 use cattlegrid_http1::response::Kind;
 
+use super::marked_body::MarkedBody;
+use super::marked_head::Changes;
+use super::marking::Plan;
 use crate::challenge::Page;
 use crate::challenge::Reader;
 use crate::challenge::Upstream;
@@ -72,6 +75,10 @@ pub(crate) struct Forward {
     pub(crate) client: Option<IpAddr>,
     /// When it was decided about: connections that were fresh before it waited may have ended since.
     decided: Instant,
+    /// How the response gets markers, if the client is a signed-in person.
+    plan: Option<Box<Plan>>,
+    /// What the response body goes through, if it gets markers.
+    pub(crate) marked: Option<Box<MarkedBody>>,
     pub(crate) in_flight: InFlight,
 }
 
@@ -80,7 +87,25 @@ pub(crate) struct Forward {
 pub(crate) struct Passed<'a> {
     pub(crate) response: &'a Response<'a>,
     /// `cache-control: private` is added: the next client has not been decided about.
-    pub(crate) is_private: bool,
+    is_private: bool,
+    changes: Option<Changes>,
+    /// The body gets markers, so nobody knows its length.
+    pub(crate) is_marked: bool,
+}
+
+impl Passed<'_> {
+    /// Writes the header fields for the client.
+    pub(crate) fn fields(&self, mut write: impl FnMut(&str, &[u8])) {
+        if let Some(changes) = &self.changes {
+            return changes.write(self.response, &mut write);
+        }
+        for field in self.response.headers() {
+            write(field.name, field.value);
+        }
+        if self.is_private {
+            write("cache-control", b"private");
+        }
+    }
 }
 
 impl Forward {
@@ -89,10 +114,11 @@ impl Forward {
         live: &Arc<Live>,
         site: usize,
         request: &Request<'_>,
-        sender: &Sender,
+        (sender, plan): (&Sender, Option<Box<Plan>>),
         (in_flight, decided): (InFlight, Instant),
     ) -> Option<Forward> {
         let address = live.setup.sites[site].upstream.clone()?;
+        let planned = plan.as_ref().and_then(|plan| plan.request_headers(request));
         let outgoing = Outgoing {
             method: request.method.as_str(),
             target: request.target,
@@ -100,7 +126,7 @@ impl Forward {
                 .authority
                 .or_else(|| request.headers.get(Name::Host))
                 .unwrap_or_default(),
-            headers: &request.headers,
+            headers: planned.as_ref().unwrap_or(&request.headers),
             is_chunked: matches!(request.body, Framing::Chunked(_)),
             is_websocket: request.is_websocket,
         };
@@ -113,6 +139,8 @@ impl Forward {
             length: request.body.length(),
             client: sender.client,
             decided,
+            plan,
+            marked: None,
             in_flight,
         })
     }
@@ -169,9 +197,17 @@ impl Forward {
                 Looked::Private => true,
                 Looked::Shown => false,
             };
+            let treated = self.plan.as_ref().map(|plan| {
+                let gate = &self.in_flight.worker.gate;
+                plan.treat(&response, gate)
+            });
+            let treated = treated.unwrap_or_default();
+            self.marked = treated.body;
             let passed = Passed {
                 response: &response,
                 is_private,
+                changes: treated.head,
+                is_marked: self.marked.is_some(),
             };
             let written = write(&passed)?;
             Ok(Some((written, response.body, response.keeps_alive)))

@@ -36,6 +36,7 @@ use super::exchange::Next;
 use super::exchange::ReadBody;
 use super::forward::Forward;
 use super::forward::Passed;
+use super::marked_body::MarkedBody;
 use super::tunnel;
 use crate::challenge::Page;
 use crate::settings::Waits;
@@ -43,7 +44,6 @@ use crate::settings::defence::Defence;
 use crate::settings::defence::Defences;
 use crate::site::SiteConnection;
 use crate::state::Connection;
-use crate::state::InFlight;
 use crate::state::connection::IDLE_IN_CROWD;
 
 /// The beginning of an HTTP/2 connection.
@@ -469,17 +469,12 @@ fn begin_response<S>(
         client.out.extend_from_slice(b"\r\n");
         return;
     }
-    for field in response.headers() {
-        headers::write(field.name, field.value, &mut client.out);
-    }
-    if passed.is_private {
-        headers::write("cache-control", b"private", &mut client.out);
-    }
+    passed.fields(|name, value| headers::write(name, value, &mut client.out));
     if !response.has_date {
         client.write_date(second);
     }
     match (response.body, manner.is_old) {
-        (Framing::Length(_), _) => {}
+        (Framing::Length(_), _) if !passed.is_marked => {}
         // HTTP/1.0 has no chunks: the end of the connection ends the body.
         (_, true) => manner.is_last = true,
         (_, false) => headers::write("transfer-encoding", b"chunked", &mut client.out),
@@ -518,15 +513,23 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let wait = forward.live.setup.waits.body;
-    let is_chunked = !manner.is_old && !matches!(site.body, Framing::Length(_));
+    let is_sized = matches!(site.body, Framing::Length(_)) && forward.marked.is_none();
+    let is_chunked = !manner.is_old && !is_sized;
     loop {
-        match gather(site, is_chunked, &mut client.out, &mut forward.in_flight) {
+        match gather(site, is_chunked, &mut client.out, forward) {
             Ok(true) => return Ok(()),
             Ok(false) => {}
             Err(invalid) => return cut(client, forward, invalid).await,
         }
         if client.out.len() >= OUT_MAX {
             client.flush().await?;
+        }
+        if forward
+            .marked
+            .as_ref()
+            .is_some_and(|marked| marked.has_more())
+        {
+            continue;
         }
         // While nothing comes, what has gathered is written.
         let more = poll_fn(|context| match site.poll_more(context, wait) {
@@ -539,6 +542,10 @@ where
         match more.await? {
             None => client.flush().await?,
             Some(Ok(true)) => {}
+            Some(Ok(false)) if forward.marked.is_some() => {
+                // The next round gathers what the end of the page brings.
+                site.body = Framing::Length(0);
+            }
             Some(Ok(false)) if is_chunked => {
                 client.out.extend_from_slice(LAST_CHUNK);
                 return Ok(());
@@ -571,25 +578,19 @@ fn gather(
     site: &mut SiteConnection,
     is_chunked: bool,
     out: &mut Vec<u8>,
-    in_flight: &mut InFlight,
+    forward: &mut Forward,
 ) -> Result<bool, response::Invalid> {
     let begin = out.len();
-    let mut is_last = site.body.is_empty();
-    while !is_last && !site.bytes().is_empty() {
-        let (piece, data) = match site.next_piece() {
-            Ok(found) => found,
-            Err(invalid) => {
-                // The length of this chunk has not been written.
-                out.truncate(begin);
-                return Err(invalid);
-            }
-        };
-        out.extend_from_slice(data);
-        site.pass(piece.skipped + piece.length);
-        is_last = piece.is_last;
-    }
+    let gathered = match &mut forward.marked {
+        None => gather_plain(site, out),
+        Some(marked) => gather_marked(site, marked, out),
+    };
+    let is_last = gathered.inspect_err(|_| {
+        // The length of this chunk has not been written.
+        out.truncate(begin);
+    })?;
     let length = out.len() - begin;
-    in_flight.entry.bytes += length as u64;
+    forward.in_flight.entry.bytes += length as u64;
     if is_chunked && length > 0 {
         let mut size = Vec::with_capacity(8);
         begin_chunk(length, &mut size);
@@ -600,4 +601,46 @@ fn gather(
         out.extend_from_slice(LAST_CHUNK);
     }
     Ok(is_last)
+}
+
+fn gather_plain(site: &mut SiteConnection, out: &mut Vec<u8>) -> Result<bool, response::Invalid> {
+    let mut is_last = site.body.is_empty();
+    while !is_last && !site.bytes().is_empty() {
+        let (piece, data) = site.next_piece()?;
+        out.extend_from_slice(data);
+        site.pass(piece.skipped + piece.length);
+        is_last = piece.is_last;
+    }
+    Ok(is_last)
+}
+
+/// The same for a page that gets markers. A packed page may become much longer: it stops where enough has gathered.
+fn gather_marked(
+    site: &mut SiteConnection,
+    marked: &mut MarkedBody,
+    out: &mut Vec<u8>,
+) -> Result<bool, response::Invalid> {
+    if site.body.is_empty() {
+        marked.close();
+    }
+    loop {
+        while marked.has_more() {
+            if out.len() >= OUT_MAX {
+                return Ok(false);
+            }
+            marked.step(out)?;
+        }
+        if marked.has_ended() {
+            return Ok(true);
+        }
+        if site.bytes().is_empty() {
+            return Ok(false);
+        }
+        let (piece, data) = site.next_piece()?;
+        marked.push(data, out);
+        site.pass(piece.skipped + piece.length);
+        if piece.is_last {
+            marked.close();
+        }
+    }
 }

@@ -20,7 +20,6 @@ use hyper::Response;
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::body::Incoming;
-use hyper::header::CACHE_CONTROL;
 use hyper::header::CONTENT_TYPE;
 use hyper::header::HeaderName;
 use hyper::header::HeaderValue;
@@ -356,16 +355,16 @@ fn head(passed: &Passed<'_>) -> Result<Response<()>, Invalid> {
     let status = StatusCode::from_u16(passed.response.status);
     *response.status_mut() = status.map_err(|_| Invalid("invalid status"))?;
     let headers: &mut HeaderMap = response.headers_mut();
-    for field in passed.response.headers() {
-        let name = HeaderName::from_bytes(field.name.as_bytes());
-        let value = HeaderValue::from_bytes(field.value);
-        let (Ok(name), Ok(value)) = (name, value) else {
-            return Err(Invalid("invalid header field"));
-        };
-        headers.append(name, value);
+    let mut is_valid = true;
+    passed.fields(|name, value| {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        match (name, HeaderValue::from_bytes(value)) {
+            (Ok(name), Ok(value)) => drop(headers.append(name, value)),
+            _ => is_valid = false,
+        }
+    });
+    match is_valid {
+        true => Ok(response),
+        false => Err(Invalid("invalid header field")),
     }
-    if passed.is_private {
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("private"));
-    }
-    Ok(response)
 }

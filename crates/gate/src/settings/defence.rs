@@ -100,10 +100,20 @@ pub enum Defence {
     SolvedCounts,
     /// Work that another address was asked for buys little where more is due.
     WorkOwed,
+    /// Markers are removed from requests.
+    Unmark,
+    /// Pages with markers are private to caches.
+    MarkedPrivate,
+    /// Pages that get markers are asked for whole.
+    MarkedWhole,
+    /// Lengths, digests and strong validators of pages that get markers are dropped.
+    MarkedValidators,
+    /// Compressed pages are unpacked a little at a time.
+    MarkedBounded,
 }
 
 #[cfg(debug_assertions)]
-const NAMES: [(&str, Defence); 48] = [
+const NAMES: [(&str, Defence); 53] = [
     ("framing", Defence::Framing),
     ("host", Defence::Host),
     ("spoofed_headers", Defence::SpoofedHeaders),
@@ -152,6 +162,11 @@ const NAMES: [(&str, Defence); 48] = [
     ("post_only", Defence::PostOnly),
     ("solved_counts", Defence::SolvedCounts),
     ("work_owed", Defence::WorkOwed),
+    ("unmark", Defence::Unmark),
+    ("marked_private", Defence::MarkedPrivate),
+    ("marked_whole", Defence::MarkedWhole),
+    ("marked_validators", Defence::MarkedValidators),
+    ("marked_bounded", Defence::MarkedBounded),
 ];
 
 /// Which defences are on.

@@ -136,6 +136,26 @@ slowed_max = 256
 #wait = 1.0                                # seconds that a request waits for the answer, at most 1.5; then nobody is signed in
 #in_flight = 32                            # requests to the site at the same time
 
+# Markers in the links of pages that signed-in people get, so that crawlers with an account can be told from readers (docs/markers.md).
+[gate.markers]
+# off, or where in a link the marker stands: query, path, or sealed (the whole target is hidden). With "off", markers of earlier links are
+# still removed from requests while the file marker_keys is in the folder 'state'.
+style = "off"
+# The name of markers in links: letters and digits.
+name = "cg"
+# The hosts whose pages get markers; none listed: all.
+hosts = []
+# For how many days markers open. In the sealed style an older link leads nowhere.
+days = 7
+sealed_days = 366
+# A new key is drawn after this many days; older ones still open markers.
+key_days = 30
+# Links with one of these query parameters stay as they are, because something may compare the whole address with a signature.
+signed = [
+    "X-Amz-Signature", "X-Goog-Signature", "X-Oss-Signature", "Signature", "sig", "sign", "hmac", "token", "access_token", "auth_token",
+    "login_token", "magic", "ticket",
+]
+
 # [[gate.listen]]
 # address = "0.0.0.0:8080"          # or "[::]:8080", or "unix:/run/cattlegrid/gate.sock"
 # role = "proxy"                    # or "forward_auth", or "envoy"

@@ -33,6 +33,9 @@ use crate::state::log::Lines;
 /// Lines are in the log after this long.
 const TICK: Duration = Duration::from_millis(100);
 
+/// How often the keys of markers are read, and a new one is drawn where it is time: well within the time before a new one seals.
+const KEYS_EVERY: Duration = Duration::from_secs(3600);
+
 /// A listener with its sockets, one for each worker.
 pub(super) type Sockets = (Arc<Listener>, Vec<Bound>);
 
@@ -126,6 +129,8 @@ impl Control {
             tokio::spawn(admin::serve(listener, Arc::clone(&self.gate)));
         }
         let mut second = tokio::time::interval(Duration::from_secs(1));
+        let mut hour = tokio::time::interval(KEYS_EVERY);
+        hour.reset();
         let mut steps = Steps::default();
         match self.gate.live.load().setup.mode {
             Mode::Shadow => tracing::info!(
@@ -139,6 +144,7 @@ impl Control {
                 _ = reopen.recv() => self.reopen.store(true, Ordering::Relaxed),
                 _ = terminate.recv() => break,
                 _ = interrupt.recv() => break,
+                _ = hour.tick() => self.gate.renew_marker_keys(),
                 _ = second.tick() => self.gate.clock.look(&mut steps),
             }
         }
@@ -163,6 +169,7 @@ impl Control {
             Ok(()) => {
                 self.gate.metrics.reload_failed.set(0);
                 self.gate.metrics.reloads.inc();
+                self.gate.renew_marker_keys();
                 tracing::info!("the new settings are in force");
             }
             Err(errors) => {

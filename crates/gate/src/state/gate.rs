@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
 use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 use cattlegrid_core::policy::Counters;
 use cattlegrid_core::policy::Crawlers;
 use cattlegrid_core::policy::Policy;
@@ -81,6 +82,8 @@ pub(crate) struct Gate {
     pub(crate) slots: Arc<Slots>,
     /// What sites have said about who is signed in.
     pub(crate) sign_ins: SignIns,
+    /// The keys of markers; none where markers were never on, or the keys cannot be read.
+    pub(crate) markers: ArcSwapOption<cattlegrid_marker::Keyring>,
     /// A source has crossed the second limit: it is to be judged now.
     pub(crate) has_crossed: AtomicBool,
 }

@@ -49,6 +49,8 @@ pub(crate) struct Entry {
     pub(crate) clearance: Option<Clearance>,
     /// The signed-in person, by the pseudonym.
     pub(crate) user: Option<u64>,
+    /// The marker of the link that a signed-in person followed.
+    pub(crate) marker: Option<Marked>,
     /// The number on the page of a refusal.
     pub(crate) incident: Option<Incident>,
     /// Hash of the user agent; it is not written.
@@ -74,6 +76,28 @@ impl Entry {
     pub(crate) fn answered(&mut self, page: &Page) {
         self.status = page.status;
         self.bytes = page.body.len() as u64;
+    }
+}
+
+/// A marker in a request of a signed-in person. A page stands in it as a keyed hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Marked {
+    /// The link stood on this page, and was shown to the same person.
+    Own(u64),
+    /// It was shown to another person.
+    Other(u64),
+    /// It does not open.
+    Broken,
+}
+
+impl Marked {
+    /// The word in the log and in metrics.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Marked::Own(_) => "own",
+            Marked::Other(_) => "other",
+            Marked::Broken => "broken",
+        }
     }
 }
 
@@ -313,6 +337,12 @@ impl Line<'_> {
         if let Some(user) = entry.user {
             self.hexadecimal("user", user);
         }
+        if let Some(marked) = entry.marker {
+            self.word("marker", marked.name());
+            if let Marked::Own(parent) | Marked::Other(parent) = marked {
+                self.hexadecimal("parent", parent);
+            }
+        }
         if let Some(incident) = entry.incident {
             self.word("incident", &incident.to_string());
         }
@@ -445,6 +475,7 @@ mod tests {
             entry: Some(3),
             clearance: None,
             user: Some(5),
+            marker: Some(Marked::Own(6)),
             incident: None,
             agent: 0,
             handshake: 9,
@@ -479,6 +510,8 @@ mod tests {
         assert_eq!(read["target"], target);
         assert_eq!(read["duration"], 0.0015);
         assert_eq!(read["cut"], true);
+        assert_eq!(read["marker"], "own");
+        assert_eq!(read["parent"], "0000000000000006");
     }
 
     #[test]

@@ -57,6 +57,11 @@ pub(crate) struct Metrics {
     sign_ins_asked: Family<Labels, Counter>,
     pub(crate) sign_in_cached: Counter,
     pub(crate) slowed: Counter,
+    markers_read: Family<Labels, Counter>,
+    pub(crate) marked_pages: Counter,
+    pub(crate) marked_links: Counter,
+    unmarked: Family<Labels, Counter>,
+    pub(crate) marker_keys_failed: Gauge,
     duration: Histogram,
 }
 
@@ -106,6 +111,21 @@ const TRAPS_REFUSED: [&str; 6] = [
 ];
 /// What came of asking a site who is signed in: two of the answers, no answer, none in time, and too many questions.
 const ASKED: [&str; 5] = ["signed_in", "refused", "failed", "late", "limited"];
+
+/// What markers in requests of signed-in people are.
+const MARKERS: [&str; 3] = ["own", "other", "broken"];
+/// Why pages of signed-in people have no markers, or not everywhere.
+const UNMARKED: [&str; 9] = [
+    "content_encoding",
+    "charset",
+    "plaintext",
+    "frameset",
+    "select",
+    "foreign",
+    "template",
+    "too_long",
+    "corrupt",
+];
 
 /// Makes metrics, each under its name.
 struct Making(Registry);
@@ -196,6 +216,11 @@ impl Default for Metrics {
             sign_ins_asked: make.known("sign_in_asked", "Questions to sites whether somebody is signed in", "result", &ASKED),
             sign_in_cached: make.counter("sign_in_cached", "Requests for which an earlier answer of the site said who is signed in"),
             slowed: make.counter("slowed", "Times that a request of a signed-in person was held back"),
+            markers_read: make.known("markers_read", "Requests of signed-in people with a marker, by whether it opens and is theirs", "kind", &MARKERS),
+            marked_pages: make.counter("marked_pages", "Pages for signed-in people whose links got markers"),
+            marked_links: make.counter("marked_links", "Links with a marker in these pages"),
+            unmarked: make.known("unmarked", "Pages for signed-in people that passed without markers, from some place on, or with a tag or link too long for one", "reason", &UNMARKED),
+            marker_keys_failed: make.gauge("marker_keys_failed", "1 while the keys of markers cannot be read or written"),
             registry: make.0,
         }
     }
@@ -247,6 +272,16 @@ impl Metrics {
     pub(crate) fn sign_in_asked(&self, result: &'static str) {
         let labels = [("result", result)];
         self.sign_ins_asked.get_or_create(&labels).inc();
+    }
+
+    /// Counts a marker in a request of a signed-in person.
+    pub(crate) fn marker_read(&self, kind: &'static str) {
+        self.markers_read.get_or_create(&[("kind", kind)]).inc();
+    }
+
+    /// Counts a page that has no markers, or not everywhere.
+    pub(crate) fn unmarked(&self, reason: &'static str) {
+        self.unmarked.get_or_create(&[("reason", reason)]).inc();
     }
 
     /// Counts an answer.

@@ -24,7 +24,7 @@ use super::KeyFault;
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// The file's text, unless others can reach it.
-pub(super) fn read(path: &Path) -> Result<Zeroizing<String>, KeyFault> {
+pub(crate) fn read(path: &Path) -> Result<Zeroizing<String>, KeyFault> {
     let unreadable = |cause| KeyFault::new(path, Cause::Unreadable(cause));
     let file = File::open(path).map_err(unreadable)?;
     #[cfg(unix)]
@@ -48,7 +48,7 @@ pub(super) fn read(path: &Path) -> Result<Zeroizing<String>, KeyFault> {
 }
 
 /// Writes a file that was not there. Where another process was faster its file stays: both then use the same key.
-pub(super) fn create(path: &Path, text: &str) -> Result<(), KeyFault> {
+pub(crate) fn create(path: &Path, text: &str) -> Result<(), KeyFault> {
     write(path, text, |written| match fs::hard_link(written, path) {
         Ok(()) => fs::remove_file(written),
         Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => fs::remove_file(written),
@@ -58,7 +58,7 @@ pub(super) fn create(path: &Path, text: &str) -> Result<(), KeyFault> {
 }
 
 /// Puts a new text in the place of the old one: after a crash the file is the one or the other.
-pub(super) fn replace(path: &Path, text: &str) -> Result<(), KeyFault> {
+pub(crate) fn replace(path: &Path, text: &str) -> Result<(), KeyFault> {
     write(path, text, |written| fs::rename(written, path))
 }
 
@@ -93,18 +93,25 @@ fn write(path: &Path, text: &str, place: impl Fn(&Path) -> io::Result<()>) -> Re
     })
 }
 
-/// The line of a key that is drawn now.
-pub(super) fn line(id: u8, unix: u64, path: &Path) -> Result<Zeroizing<String>, KeyFault> {
+/// A new key, drawn at random, as 64 hex digits.
+pub(crate) fn draw(path: &Path) -> Result<Zeroizing<String>, KeyFault> {
     let mut bytes = Zeroizing::new([0; KEY_BYTES]);
     let drawn = getrandom::fill(bytes.as_mut_slice());
     drawn.map_err(|cause| KeyFault::new(path, Cause::NoRandomness(io::Error::other(cause))))?;
+    let mut digits = Zeroizing::new(String::with_capacity(2 * KEY_BYTES));
+    for byte in bytes.iter() {
+        // Writing to a text cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+    }
+    Ok(digits)
+}
+
+/// The line of a key that is drawn now.
+pub(super) fn line(id: u8, unix: u64, path: &Path) -> Result<Zeroizing<String>, KeyFault> {
+    let digits = draw(path)?;
     let mut line = Zeroizing::new(String::with_capacity(128));
     // Writing to a text cannot fail.
-    let _ = write!(line, "{id} ");
-    for byte in bytes.iter() {
-        let _ = write!(line, "{byte:02x}");
-    }
-    let _ = writeln!(line, " active {unix}");
+    let _ = writeln!(line, "{id} {} active {unix}", digits.as_str());
     Ok(line)
 }
 
@@ -123,7 +130,7 @@ pub(super) fn append(text: &mut String, line: &str, may_sign: bool) {
 }
 
 /// The key that 64 hex digits spell.
-pub(super) fn from_hex(text: &str) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
+pub(crate) fn from_hex(text: &str) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
     let digits = text.as_bytes();
     if digits.len() != 2 * KEY_BYTES {
         return None;
