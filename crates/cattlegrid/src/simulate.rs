@@ -23,18 +23,9 @@ use crate::cli::SimulateArgs;
 use crate::files::write_whole;
 
 pub(crate) fn run(arguments: &SimulateArgs) -> anyhow::Result<ExitCode> {
-    if arguments.world == FORUM {
-        return write_forum(arguments);
-    }
-    let scene = SceneKind::ALL
-        .into_iter()
-        .find(|scene| scene.name() == arguments.world);
     // Before the folder is made: a misspelt name leaves nothing behind.
-    let kind = match scene {
-        None => Some(kind(&arguments.world)?),
-        Some(_) => None,
-    };
-    if arguments.common && scene.is_none() {
+    let world = Simulated::named(&arguments.world)?;
+    if arguments.common && !matches!(world, Simulated::Scene(_)) {
         bail!(
             "--common is for {}; the other worlds have one format each",
             SceneKind::ALL.map(SceneKind::name).join(", ")
@@ -43,57 +34,60 @@ pub(crate) fn run(arguments: &SimulateArgs) -> anyhow::Result<ExitCode> {
     let folder = &arguments.out;
     std::fs::create_dir_all(folder)
         .with_context(|| format!("the folder {} cannot be made", folder.display()))?;
-    let (requests, sources) = match (scene, kind) {
-        (Some(scene), _) => write_scene(scene, arguments, folder)?,
-        (None, Some(kind)) => write_world(&World::new(kind, arguments.seed), folder)?,
-        (None, None) => unreachable!("it is one or the other"),
+    let (requests, sources) = match world {
+        Simulated::Scene(scene) => write_scene(scene, arguments, folder)?,
+        Simulated::World(kind) => write_world(&World::new(kind, arguments.seed), folder)?,
+        Simulated::Forum => write_forum(&Forum::new(arguments.seed, Links::Plain), folder)?,
     };
     if !arguments.quiet {
         writeln!(
             io::stdout().lock(),
-            "{requests} requests of {sources} sources in {}, what they are in labels.csv beside it",
+            "{requests} requests of {sources} in {}, what they are in labels.csv beside it",
             folder.join("access.log").display()
         )?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The world whose users are signed in: its log names them.
 const FORUM: &str = "forum";
 
-fn write_forum(arguments: &SimulateArgs) -> anyhow::Result<ExitCode> {
-    if arguments.common {
-        bail!(
-            "--common: the forum is about users and referrers, which the common format does not have"
-        );
+/// What can be simulated.
+enum Simulated {
+    Scene(SceneKind),
+    World(Kind),
+    /// The world whose users are signed in: its log names them.
+    Forum,
+}
+
+impl Simulated {
+    fn named(name: &str) -> anyhow::Result<Simulated> {
+        let mut scenes = SceneKind::ALL.into_iter();
+        match scenes.find(|scene| scene.name() == name) {
+            Some(scene) => Ok(Simulated::Scene(scene)),
+            None if name == FORUM => Ok(Simulated::Forum),
+            None => kind(name).map(Simulated::World),
+        }
     }
-    let folder = &arguments.out;
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("the folder {} cannot be made", folder.display()))?;
-    let forum = Forum::new(arguments.seed, Links::Plain);
+}
+
+/// Requests, and who sent them.
+type Written = (u64, String);
+
+fn write_forum(forum: &Forum, folder: &Path) -> anyhow::Result<Written> {
     write_whole(&folder.join("labels.csv"), |file| {
         let mut out = io::BufWriter::new(file);
-        forum::write_labels(&forum, &mut out)?;
+        forum::write_labels(forum, &mut out)?;
         out.flush()
     })?;
     let written = Cell::new(0);
     write_whole(&folder.join("access.log"), |file| {
-        written.set(forum::write_log(&forum, file)?);
+        written.set(forum::write_log(forum, file)?);
         Ok(())
     })?;
-    if !arguments.quiet {
-        writeln!(
-            io::stdout().lock(),
-            "{} requests of {} users in {}, what they are in labels.csv beside it",
-            written.get(),
-            forum.accounts.len(),
-            folder.join("access.log").display()
-        )?;
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok((written.get(), format!("{} users", forum.accounts.len())))
 }
 
-fn write_world(world: &World, folder: &Path) -> anyhow::Result<(u64, usize)> {
+fn write_world(world: &World, folder: &Path) -> anyhow::Result<Written> {
     let written = Cell::new(0);
     write_whole(&folder.join("labels.csv"), |file| {
         let mut out = io::BufWriter::new(file);
@@ -105,14 +99,14 @@ fn write_world(world: &World, folder: &Path) -> anyhow::Result<(u64, usize)> {
         Ok(())
     })?;
     let sources = world.actors.len() + world.crowd_sources().len();
-    Ok((written.get(), sources))
+    Ok((written.get(), format!("{sources} sources")))
 }
 
 fn write_scene(
     kind: SceneKind,
     arguments: &SimulateArgs,
     folder: &Path,
-) -> anyhow::Result<(u64, usize)> {
+) -> anyhow::Result<Written> {
     let scene = RefCell::new(kind.build(arguments.seed));
     let fields = match arguments.common {
         true => Fields::Common,
@@ -129,7 +123,7 @@ fn write_scene(
         Ok(())
     })?;
     let sources = scene.borrow().parties().len();
-    Ok((written.get(), sources))
+    Ok((written.get(), format!("{sources} sources")))
 }
 
 /// The kind of world by its name.

@@ -151,15 +151,19 @@ mod tests {
         String::from_utf8(bytes).unwrap()
     }
 
-    fn check(target: &str, expected: Option<&str>, kind: &str) {
-        let (ring, name, site) = (ring(1), Name::default(), Site::new("example.org"));
-        let reader = Reader {
-            ring: &ring,
-            name: &name,
-            site: &site,
+    fn reader<'a>(ring: &'a Keyring, name: &'a Name, site: &'a Site) -> Reader<'a> {
+        Reader {
+            ring,
+            name,
+            site,
             ages: Ages::default(),
             now_minutes: 20,
-        };
+        }
+    }
+
+    fn check(target: &str, expected: Option<&str>, kind: &str) {
+        let (ring, name, site) = (ring(1), Name::default(), Site::new("example.org"));
+        let reader = reader(&ring, &name, &site);
         let reading = reader.target(target.as_bytes());
         assert_eq!(
             reading.target.as_deref(),
@@ -215,13 +219,7 @@ mod tests {
     #[test]
     fn addresses_of_other_sites_stay() {
         let (ring, name, site) = (ring(1), Name::default(), Site::new("example.org"));
-        let reader = Reader {
-            ring: &ring,
-            name: &name,
-            site: &site,
-            ages: Ages::default(),
-            now_minutes: 20,
-        };
+        let reader = reader(&ring, &name, &site);
         let target = marked("/a", Style::Query, &ring);
         for origin in ["https://example.com", "https://example.org@example.com", ""] {
             let address = format!("{origin}{target}");
