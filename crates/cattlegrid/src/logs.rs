@@ -108,9 +108,7 @@ fn read_with<T: Send>(
         pieces,
         ..
     } = prepare(arguments, settings, false)?;
-    if plan.pieces.is_empty() {
-        bail!("none of the logs could be read");
-    }
+    check_pieces(&plan)?;
     let lost_before = is_loss(&plan.problems);
     let ((report, rest), problems) = pool.install(|| {
         let problems = pump(plan, arguments, |round| observe(&mut analysis, round));
@@ -364,8 +362,15 @@ pub(crate) fn read_again(
         pool,
         ..
     } = prepare(&again, settings, false)?;
+    check_pieces(&plan)?;
     pool.install(|| pump(plan, arguments, |round| work(&mut analysis, round)));
     Ok(analysis)
+}
+
+/// Why each log could not be read was said when it was opened.
+fn check_pieces(plan: &Plan) -> anyhow::Result<()> {
+    anyhow::ensure!(!plan.pieces.is_empty(), "none of the logs could be read");
+    Ok(())
 }
 
 /// One thread reads and unpacks, the pool does the work. Buffers go round between them.
