@@ -12,12 +12,9 @@ use crate::follow;
 use crate::kb;
 use crate::logs;
 use crate::reports;
+use crate::second;
 
 pub(crate) fn run(arguments: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
-    anyhow::ensure!(
-        !arguments.hidden || !arguments.log.logs.iter().any(|log| log == "-"),
-        "--hidden reads the logs twice: give it files instead of standard input"
-    );
     let mut settings = logs::settings(&arguments.log)?;
     if let Some(requests) = arguments.min_requests {
         settings.min_requests = requests;
@@ -36,9 +33,12 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> anyhow::Result<ExitCode> {
         return follow::run(arguments, prepared, limits);
     }
     let limits = settings.limits.clone();
-    let read = match arguments.hidden {
-        false => logs::read(&arguments.log, settings)?,
-        true => logs::read_twice(&arguments.log, settings)?,
+    let read = if arguments.hidden {
+        second::read_hidden(&arguments.log, settings)?
+    } else if arguments.html.is_some() {
+        second::read_panels(&arguments.log, settings)?
+    } else {
+        logs::read(&arguments.log, settings)?
     };
     kb::update(&read.report, arguments, &limits)?;
     reports::write(&read.report, arguments, read.pieces)?;

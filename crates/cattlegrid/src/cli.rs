@@ -2,6 +2,7 @@
 
 mod learning;
 mod paths;
+mod report;
 
 use std::path::PathBuf;
 
@@ -13,10 +14,13 @@ use clap::ValueEnum;
 pub(crate) use learning::EvaluateArgs;
 pub(crate) use learning::TrainArgs;
 pub(crate) use learning::TruthArgs;
+pub(crate) use paths::ForgiveArgs;
 pub(crate) use paths::JudgeArgs;
 pub(crate) use paths::MeasureArgs;
 pub(crate) use paths::PathsCommand;
 pub(crate) use paths::SuppressionArgs;
+pub(crate) use paths::UsersArgs;
+pub(crate) use report::ReportArgs;
 
 /// Detects crawlers in a web site's traffic and reports the evidence.
 #[derive(Debug, Parser)]
@@ -30,6 +34,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Read access logs and report which sources are crawlers, and why
     Analyze(Box<AnalyzeArgs>),
+    /// Count page views, visitors and visits of people by month and day, after known robots and then crawlers are removed (docs/report.md)
+    Report(Box<ReportArgs>),
     /// Show everything about one source: verdict, evidence, rules that abstained, counts, traffic over time, log lines
     Inspect(Box<InspectArgs>),
     /// Write the log of a simulated site with known visitors: social, social-test, shop, town, fleets

@@ -25,8 +25,11 @@ use cattlegrid_report::paths::Point;
 use cattlegrid_report::paths::write_figures;
 use cattlegrid_worlds::forum::Role;
 use rayon::prelude::*;
+use serde_json::Value;
+use serde_json::json;
 
 use crate::cli::EvaluateArgs;
+use crate::files::is_stdout;
 use crate::files::write_whole;
 use crate::model;
 use crate::path_examples::PathSession;
@@ -52,31 +55,11 @@ const RULES: [(Rule, &str); 2] = [
 
 pub(crate) fn run(arguments: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     let judge = judge(arguments)?;
-    let mut page = String::new();
+    let (mut page, mut results) = (String::new(), Vec::new());
     for (parents, name) in BOTH {
         let sessions = collect(&arguments.log.logs, parents, &judge.cut())?;
         writeln!(page, "=== {name}")?;
-        say_features(&sessions, &mut page)?;
-        let halves = Halves::of(&sessions);
-        let rules = learn(&halves.learned)?;
-        for (rule, name) in RULES {
-            writeln!(
-                page,
-                "\nTable I, learned from half of the accounts, tested on the other half: {name}"
-            )?;
-            Tally::of(&halves.tested, &verdicts(&halves.tested, &rules, rule)).write(&mut page)?;
-        }
-        for (rule, name) in RULES {
-            let called = verdicts(&sessions, judge.rules(parents), rule);
-            writeln!(page, "\nThe model in use on all accounts: {name}")?;
-            Tally::of(&sessions, &called).write(&mut page)?;
-            if rule == Rule::Default {
-                say_hardest(&sessions, &called, arguments.hardest, &mut page)?;
-            }
-        }
-        if arguments.leave_kinds_out {
-            leave_kinds_out(&halves, &rules, &mut page)?;
-        }
+        results.push(evaluate(&sessions, parents, &judge, arguments, &mut page)?);
         writeln!(page)?;
         if let (Parents::Markers, Some(path)) = (parents, &arguments.html) {
             let called = verdicts(&sessions, judge.rules(parents), Rule::Default);
@@ -85,8 +68,71 @@ pub(crate) fn run(arguments: &EvaluateArgs) -> anyhow::Result<ExitCode> {
             write_whole(path, |file| write_figures(&points, &origin, file))?;
         }
     }
+    if let Some(path) = &arguments.json {
+        let schema = "cattlegrid/evaluate-paths/1";
+        let document =
+            json!({ "schema": schema, "worlds": arguments.log.logs, "results": results });
+        if is_stdout(path) {
+            writeln!(io::stdout().lock(), "{document}")?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        write_whole(path, |file| writeln!(file, "{document}"))?;
+    }
     io::stdout().lock().write_all(page.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Sessions whose parents are known in one way, by all rules. Writes the text and gives the same as JSON.
+fn evaluate(
+    sessions: &[PathSession],
+    parents: Parents,
+    judge: &Judge,
+    arguments: &EvaluateArgs,
+    page: &mut String,
+) -> anyhow::Result<Value> {
+    let areas = say_features(sessions, page)?;
+    let halves = Halves::of(sessions);
+    let rules = learn(&halves.learned)?;
+    let mut tables = Vec::new();
+    for (rule, name) in RULES {
+        writeln!(
+            page,
+            "\nTable I, learned from half of the accounts, tested on the other half: {name}"
+        )?;
+        let tally = Tally::of(&halves.tested, &verdicts(&halves.tested, &rules, rule));
+        tally.write(page)?;
+        tables.push(tally.json("half", word(rule)));
+    }
+    for (rule, name) in RULES {
+        let called = verdicts(sessions, judge.rules(parents), rule);
+        writeln!(page, "\nThe model in use on all accounts: {name}")?;
+        let tally = Tally::of(sessions, &called);
+        tally.write(page)?;
+        tables.push(tally.json("model", word(rule)));
+        if rule == Rule::Default {
+            say_hardest(sessions, &called, arguments.hardest, page)?;
+        }
+    }
+    let mut left_out = Vec::new();
+    if arguments.leave_kinds_out {
+        left_out = leave_kinds_out(&halves, &rules);
+        writeln!(page, "\nLeaving one kind out, default rule:")?;
+        left_out.iter().try_for_each(|kind| kind.write(page))?;
+    }
+    let parents = match parents {
+        Parents::Markers => "markers",
+        Parents::Referrers => "referrers",
+    };
+    let left_out: Vec<Value> = left_out.iter().map(LeftOut::json).collect();
+    Ok(json!({ "parents": parents, "areas": areas, "tables": tables, "left_out": left_out }))
+}
+
+/// The name of a rule in JSON.
+fn word(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Paper => "paper",
+        Rule::Default => "default",
+    }
 }
 
 fn judge(arguments: &EvaluateArgs) -> anyhow::Result<Judge> {
@@ -99,8 +145,11 @@ fn verdicts(sessions: &[PathSession], rules: &PathRules, rule: Rule) -> Vec<Verd
     sessions.par_iter().map(of).collect()
 }
 
-/// How well each feature alone tells people from crawlers: a world where one does so measures nothing.
-fn say_features(sessions: &[PathSession], page: &mut String) -> std::fmt::Result {
+/// How well each feature alone tells people from crawlers: a world where one does so measures nothing. Gives the same as JSON.
+fn say_features(
+    sessions: &[PathSession],
+    page: &mut String,
+) -> Result<Vec<Value>, std::fmt::Error> {
     let crawlers = sessions.iter().filter(|session| session.truth().is_some());
     let crawlers = crawlers.count();
     writeln!(
@@ -112,13 +161,16 @@ fn say_features(sessions: &[PathSession], page: &mut String) -> std::fmt::Result
         page,
         "Each feature alone, area under the curve (at most 0.9):"
     )?;
+    let mut areas = Vec::new();
     for (at, name) in FEATURE_NAMES.into_iter().enumerate() {
         let values = sessions
             .iter()
             .map(|session| (session.measures.features.0[at], session.truth().is_some()));
-        writeln!(page, "  F{} {name:<26}{:.3}", at + 1, overlap(values))?;
+        let area = overlap(values);
+        writeln!(page, "  F{} {name:<26}{area:.3}", at + 1)?;
+        areas.push(json!({ "feature": name, "area": area }));
     }
-    Ok(())
+    Ok(areas)
 }
 
 /// Sessions of half of the accounts, and of the others.
@@ -187,39 +239,69 @@ fn say_hardest(
     Ok(())
 }
 
-/// Sessions of each kind, judged by what was learned from accounts of all other kinds, beside those by what was learned from all.
-fn leave_kinds_out(halves: &Halves, rules: &PathRules, page: &mut String) -> anyhow::Result<()> {
-    let kinds: BTreeSet<(bool, &str)> = halves
+/// Sessions of one kind, misjudged by what was learned from accounts of all kinds, and of all others.
+struct LeftOut {
+    kind: &'static str,
+    is_crawler: bool,
+    sessions: usize,
+    wrong_learned: usize,
+    wrong_not_learned: usize,
+}
+
+impl LeftOut {
+    fn write(&self, page: &mut String) -> std::fmt::Result {
+        let right = self.sessions - self.wrong_not_learned;
+        let share = 100.0 * right as f64 / self.sessions as f64;
+        let what = if self.is_crawler { "missed" } else { "accused" };
+        writeln!(
+            page,
+            "  {:<26}{:>6} sessions, {what}: {:>3} learned, {:>3} not learned ({share:.1} % right)",
+            self.kind, self.sessions, self.wrong_learned, self.wrong_not_learned
+        )
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "kind": self.kind,
+            "crawler": self.is_crawler,
+            "sessions": self.sessions,
+            "wrong_learned": self.wrong_learned,
+            "wrong_not_learned": self.wrong_not_learned,
+        })
+    }
+}
+
+fn leave_kinds_out(halves: &Halves, rules: &PathRules) -> Vec<LeftOut> {
+    let kinds: BTreeSet<(bool, &'static str)> = halves
         .tested
         .iter()
         .map(|session| (session.truth().is_some(), session.kind))
         .collect();
-    let lines: Vec<String> = kinds
-        .into_par_iter()
-        .map(|(is_crawler, kind)| {
-            let others = halves.learned.iter().filter(|session| session.kind != kind);
-            let others: Vec<PathExample> = others.map(PathSession::example).collect();
-            let without = Abnormal::learn(&others, &value_names());
-            let of_kind = halves.tested.iter().filter(|session| session.kind == kind);
-            let of_kind: Vec<&PathSession> = of_kind.collect();
-            let called = |by: &Abnormal| {
-                let odds = |session: &&&PathSession| by.log_odds(&session.measures.values);
-                of_kind.iter().filter(|session| odds(session) >= CALLED_FROM).count()
-            };
-            let wrong = |called: usize| match is_crawler {
-                true => of_kind.len() - called,
-                false => called,
-            };
-            let (with, without) = (wrong(called(&rules.abnormal)), wrong(called(&without)));
-            let many = of_kind.len();
-            let share = 100.0 * (many - without) as f64 / many as f64;
-            let what = if is_crawler { "missed" } else { "accused" };
-            format!("  {kind:<26}{many:>6} sessions, {what}: {with:>3} learned, {without:>3} not learned ({share:.1} % right)\n")
-        })
-        .collect();
-    writeln!(page, "\nLeaving one kind out, default rule:")?;
-    page.push_str(&lines.concat());
-    Ok(())
+    let left_out = |(is_crawler, kind): (bool, &'static str)| {
+        let others = halves.learned.iter().filter(|session| session.kind != kind);
+        let others: Vec<PathExample> = others.map(PathSession::example).collect();
+        let without = Abnormal::learn(&others, &value_names());
+        let of_kind = halves.tested.iter().filter(|session| session.kind == kind);
+        let of_kind: Vec<&PathSession> = of_kind.collect();
+        let wrong = |by: &Abnormal| {
+            let is_called =
+                |session: &&&PathSession| by.log_odds(&session.measures.values) >= CALLED_FROM;
+            let called = of_kind.iter().filter(is_called).count();
+            if is_crawler {
+                of_kind.len() - called
+            } else {
+                called
+            }
+        };
+        LeftOut {
+            kind,
+            is_crawler,
+            sessions: of_kind.len(),
+            wrong_learned: wrong(&rules.abnormal),
+            wrong_not_learned: wrong(&without),
+        }
+    };
+    kinds.into_par_iter().map(left_out).collect()
 }
 
 /// Accounts that share links are not in the paper's figures.

@@ -204,6 +204,7 @@ fn learner(loaded: Loaded) -> anyhow::Result<Learner> {
         ..
     } = loaded;
     settings.model = Some(model::load(None)?);
+    let paths = model::paths(&*model::load(setup.path_model())?)?;
     // What is older than the window before this one would be forgotten at once.
     let since = kb::now().saturating_sub(2 * settings.window_seconds);
     settings.reading.span = since..u32::MAX;
@@ -217,6 +218,7 @@ fn learner(loaded: Loaded) -> anyhow::Result<Learner> {
         analysis,
         protected,
         history: history(setup.log),
+        paths,
     })
 }
 

@@ -35,6 +35,7 @@ pub(crate) fn parse(text: &str) -> Result<(Setup, Settings), Vec<String>> {
 /// Where a gate keeps what other commands need.
 #[derive(Debug)]
 pub(crate) struct Places {
+    pub(crate) state: PathBuf,
     pub(crate) knowledge_base: PathBuf,
     pub(crate) log: PathBuf,
 }
@@ -44,6 +45,7 @@ pub(crate) fn places(config: &Path) -> anyhow::Result<Places> {
     match read(config) {
         Ok((setup, _)) => Ok(Places {
             knowledge_base: setup.state.join("kb.sqlite"),
+            state: setup.state,
             log: setup.log,
         }),
         Err(errors) => bail!("{}: {}", config.display(), errors.join("; ")),

@@ -19,7 +19,6 @@ use cattlegrid_core::analysis::Block;
 use cattlegrid_core::format::Format;
 use cattlegrid_core::knowledge::AutonomousSystems;
 use cattlegrid_core::knowledge::RobotsRules;
-use cattlegrid_core::profile::Record;
 use cattlegrid_core::proxies::Proxies;
 use cattlegrid_core::report::HostReport;
 use cattlegrid_core::settings::Reading;
@@ -28,6 +27,7 @@ use cattlegrid_input::BLOCK_BYTES;
 use cattlegrid_input::Looking;
 use cattlegrid_input::Plan;
 use cattlegrid_input::Problem;
+use cattlegrid_input::Progress;
 use cattlegrid_input::plan;
 use indicatif::ProgressBar;
 use indicatif::ProgressStyle;
@@ -75,32 +75,20 @@ pub(crate) fn read_by(
     settings: Settings,
     observe: impl FnMut(&mut Analysis, &[Block]) + Send,
 ) -> anyhow::Result<Read> {
+    let take = |plan: Plan, room: Room<'_>, give: Give<'_>| (plan.read(room, give), ());
     let finish = |analysis: Analysis| (analysis.finish(), ());
-    let (read, ()) = read_with(arguments, settings, observe, finish)?;
+    let (read, (), (), _) = read_with(arguments, settings, take, observe, finish)?;
     Ok(read)
 }
 
-/// The same, and reads them once more to tell apart who shares a source.
-pub(crate) fn read_twice(arguments: &LogArgs, settings: Settings) -> anyhow::Result<Read> {
-    let (mut read, second) = read_with(
-        arguments,
-        settings,
-        Analysis::observe,
-        Analysis::finish_first_reading,
-    )?;
-    if let Some(mut second) = second {
-        replay(arguments, |record| second.observe(record))?;
-        second.finish(&mut read.report);
-    }
-    Ok(read)
-}
-
-fn read_with<T: Send>(
+/// Reads the logs through `take`, which may keep what it needs beside the problems, and judges them through `finish`.
+pub(crate) fn read_with<T: Send, K: Send>(
     arguments: &LogArgs,
     settings: Settings,
+    take: impl FnOnce(Plan, Room<'_>, Give<'_>) -> (Vec<Problem>, K) + Send,
     mut observe: impl FnMut(&mut Analysis, &[Block]) + Send,
     finish: impl FnOnce(Analysis) -> (Report, T) + Send,
-) -> anyhow::Result<(Read, T)> {
+) -> anyhow::Result<(Read, T, K, ThreadPool)> {
     let Prepared {
         plan,
         mut analysis,
@@ -110,9 +98,15 @@ fn read_with<T: Send>(
     } = prepare(arguments, settings, false)?;
     check_pieces(&plan)?;
     let lost_before = is_loss(&plan.problems);
-    let ((report, rest), problems) = pool.install(|| {
-        let problems = pump(plan, arguments, |round| observe(&mut analysis, round));
-        (finish(analysis), problems)
+    let bar = progress_bar(plan.total_bytes, arguments);
+    let progress = plan.progress.clone();
+    let ((report, rest), (problems, kept)) = pool.install(|| {
+        let taken = pump(
+            |room, give| take(plan, room, give),
+            &(bar, progress),
+            |round| observe(&mut analysis, round),
+        );
+        (finish(analysis), taken)
     });
     say_problems(&problems);
     check_readable(&report, &pieces)?;
@@ -123,7 +117,7 @@ fn read_with<T: Send>(
         pieces,
         is_incomplete: lost_before || is_loss(&problems),
     };
-    Ok((read, rest))
+    Ok((read, rest, kept, pool))
 }
 
 /// Looks at the logs that the flags name.
@@ -145,6 +139,28 @@ pub(crate) fn prepare(
         zone: Some(settings.reading.zone.clone()),
         follow,
     };
+    let analysis = analysis(arguments, settings)?;
+    let plan = plan(&arguments.logs, &looking);
+    say_problems(&plan.problems);
+    if !plan.pieces.is_empty() {
+        say_formats(&plan, arguments);
+    }
+    let threads = arguments.threads.map_or(0, usize::from);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .context("the threads could not be started")?;
+    Ok(Prepared {
+        pieces: plan.pieces.iter().map(|piece| piece.name.clone()).collect(),
+        plan,
+        analysis,
+        looking,
+        pool,
+    })
+}
+
+/// An analysis with all that is known beforehand.
+pub(crate) fn analysis(arguments: &LogArgs, settings: Settings) -> anyhow::Result<Analysis> {
     let folder = arguments.lists.clone().or_else(lists::default_folder);
     let mut knowledge = lists::knowledge(folder.as_deref())?;
     if let Some(path) = &arguments.robots {
@@ -171,23 +187,7 @@ pub(crate) fn prepare(
     {
         analysis.set_standing(standing);
     }
-    let plan = plan(&arguments.logs, &looking);
-    say_problems(&plan.problems);
-    if !plan.pieces.is_empty() {
-        say_formats(&plan, arguments);
-    }
-    let threads = arguments.threads.map_or(0, usize::from);
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .context("the threads could not be started")?;
-    Ok(Prepared {
-        pieces: plan.pieces.iter().map(|piece| piece.name.clone()).collect(),
-        plan,
-        analysis,
-        looking,
-        pool,
-    })
+    Ok(analysis)
 }
 
 /// Larger than any database of autonomous systems.
@@ -335,17 +335,6 @@ pub(crate) fn room(take_back: &Receiver<Vec<u8>>) -> Vec<u8> {
         .unwrap_or_else(|_| vec![0; BLOCK_BYTES])
 }
 
-/// Reads the logs once more, request by request in the order of time. What went wrong was said the first time.
-pub(crate) fn replay(
-    arguments: &LogArgs,
-    mut each: impl FnMut(&Record) + Send,
-) -> anyhow::Result<()> {
-    let settings = settings(arguments)?;
-    let work = |analysis: &mut Analysis, round: &[Block]| analysis.replay(round, &mut each);
-    read_again(arguments, settings, work)?;
-    Ok(())
-}
-
 /// Reads the logs once more, and leaves what is done with them to `work`. Gives the analysis that it worked with.
 pub(crate) fn read_again(
     arguments: &LogArgs,
@@ -363,7 +352,12 @@ pub(crate) fn read_again(
         ..
     } = prepare(&again, settings, false)?;
     check_pieces(&plan)?;
-    pool.install(|| pump(plan, arguments, |round| work(&mut analysis, round)));
+    let bar = progress_bar(plan.total_bytes, arguments);
+    let progress = plan.progress.clone();
+    pool.install(|| {
+        let read = |room: Room<'_>, give: Give<'_>| plan.read(room, give);
+        pump(read, &(bar, progress), |round| work(&mut analysis, round))
+    });
     Ok(analysis)
 }
 
@@ -373,17 +367,26 @@ fn check_pieces(plan: &Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Where a reader gets buffers, and where it puts the blocks that it made of them.
+pub(crate) type Room<'a> = &'a mut dyn FnMut() -> Vec<u8>;
+pub(crate) type Give<'a> = &'a mut dyn FnMut(Block) -> bool;
+
 /// One thread reads and unpacks, the pool does the work. Buffers go round between them.
-fn pump(plan: Plan, arguments: &LogArgs, mut work: impl FnMut(&[Block])) -> Vec<Problem> {
-    let bar = progress_bar(&plan, arguments);
+pub(crate) fn pump<T: Send>(
+    read: impl FnOnce(Room<'_>, Give<'_>) -> T + Send,
+    (bar, progress): &(ProgressBar, Progress),
+    mut work: impl FnMut(&[Block]),
+) -> T {
     let (give, take) = mpsc::sync_channel::<Block>(ROUND);
     let (give_back, take_back) = mpsc::channel::<Vec<u8>>();
     thread::scope(move |scope| {
         // Dropped when anything here panics: the reader must not wait for ever on a full channel.
         let take = take;
-        let progress = plan.progress.clone();
-        let reader =
-            scope.spawn(move || plan.read(|| room(&take_back), |block| give.send(block).is_ok()));
+        let reader = scope.spawn(move || {
+            read(&mut || room(&take_back), &mut |block| {
+                give.send(block).is_ok()
+            })
+        });
         loop {
             let round: Vec<Block> = take.iter().take(ROUND).collect();
             if round.is_empty() {
@@ -403,13 +406,13 @@ fn pump(plan: Plan, arguments: &LogArgs, mut work: impl FnMut(&[Block])) -> Vec<
     })
 }
 
-fn progress_bar(plan: &Plan, arguments: &LogArgs) -> ProgressBar {
+pub(crate) fn progress_bar(total_bytes: u64, arguments: &LogArgs) -> ProgressBar {
     if arguments.quiet || !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let known = plan.total_bytes > 0;
+    let known = total_bytes > 0;
     let bar = if known {
-        ProgressBar::new(plan.total_bytes)
+        ProgressBar::new(total_bytes)
     } else {
         ProgressBar::new_spinner()
     };

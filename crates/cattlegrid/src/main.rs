@@ -29,7 +29,9 @@ mod paths;
 mod plan;
 mod publish;
 mod replay;
+mod report;
 mod reports;
+mod second;
 mod session_examples;
 mod simulate;
 mod table_8;
@@ -52,6 +54,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let outcome = match cli::Cli::parse().command {
         cli::Command::Analyze(arguments) => analyze::run(&arguments),
+        cli::Command::Report(arguments) => report::run(&arguments),
         cli::Command::Inspect(arguments) => inspect::run(&arguments),
         cli::Command::Simulate(arguments) => simulate::run(&arguments),
         cli::Command::Paths { command } => paths::run(&command),

@@ -1,8 +1,9 @@
-//! Long sessions of simulated forums, measured, with what each account is.
+//! Long sessions of simulated forums, measured, with what each account is; and those of people that a gate has kept.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use anyhow::Context;
 use anyhow::bail;
 use anyhow::ensure;
 use cattlegrid_core::paths::Cut;
@@ -12,6 +13,7 @@ use cattlegrid_core::paths::Parents;
 use cattlegrid_core::paths::PathKind;
 use cattlegrid_core::paths::VALUE_NAMES;
 use cattlegrid_core::paths::page_key;
+use cattlegrid_core::paths::read_session;
 use cattlegrid_learn::path_model::PathExample;
 use cattlegrid_worlds::forum::Forum;
 use cattlegrid_worlds::forum::Links;
@@ -67,8 +69,14 @@ pub(crate) fn collect(
     cut: &Cut,
 ) -> anyhow::Result<Vec<PathSession>> {
     let mut seeds = Vec::new();
+    let mut kept = Vec::new();
     for name in worlds {
-        seeds.extend(seeds_of(name)?);
+        match name.ends_with(SESSIONS) {
+            // They have no referrers.
+            true if parents == Parents::Referrers => {}
+            true => kept.extend(of_file(name, cut)?),
+            false => seeds.extend(seeds_of(name)?),
+        }
     }
     let sessions: Vec<Vec<PathSession>> = (0..)
         .zip(&seeds)
@@ -76,7 +84,40 @@ pub(crate) fn collect(
         .into_par_iter()
         .map(|(world, seed)| of_world(world, *seed, parents, cut))
         .collect();
-    Ok(sessions.into_iter().flatten().collect())
+    Ok(sessions.into_iter().flatten().chain(kept).collect())
+}
+
+/// How files of a gate with sessions of people end.
+const SESSIONS: &str = ".jsonl";
+
+/// The sessions of people in a file of a gate; one of another length than those that are learned from is left out.
+fn of_file(name: &str, cut: &Cut) -> anyhow::Result<Vec<PathSession>> {
+    let text = std::fs::read(name).with_context(|| format!("{name} cannot be read"))?;
+    let mut numbers: BTreeMap<u64, usize> = BTreeMap::new();
+    let mut sessions = Vec::new();
+    let lines = text.split(|byte| *byte == b'\n');
+    for (at, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+        let entries = read_session(line).map_err(anyhow::Error::msg);
+        let entries = entries.with_context(|| format!("{name}: line {}", at + 1))?;
+        let Some(user) = entries.first().map(|entry| entry.user) else {
+            continue;
+        };
+        if entries.len() != cut.entries {
+            continue;
+        }
+        let number = numbers.entry(user).or_default();
+        *number += 1;
+        sessions.push(PathSession {
+            account: format!("{user:016x}"),
+            number: *number,
+            // Groups of worlds have small numbers.
+            group: 1 << 31 | user as u32,
+            role: Role::Person,
+            kind: "kept by a gate",
+            measures: Measures::of(&entries, cut),
+        });
+    }
+    Ok(sessions)
 }
 
 fn seeds_of(name: &str) -> anyhow::Result<RangeInclusive<u64>> {

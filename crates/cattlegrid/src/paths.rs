@@ -1,34 +1,46 @@
 //! `paths`: the ways of users through a site: how long their sessions are, who crawls, and what sealed links do to crawlers.
 
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
 use std::io;
 use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use anyhow::ensure;
 use cattlegrid_core::analysis::Block;
 use cattlegrid_core::format::Reader;
 use cattlegrid_core::format::split_line;
+use cattlegrid_core::paths::Cause;
 use cattlegrid_core::paths::Cut;
 use cattlegrid_core::paths::Entry;
 use cattlegrid_core::paths::Judge;
 use cattlegrid_core::paths::Lengths;
+use cattlegrid_core::paths::Listed;
 use cattlegrid_core::paths::LogUsers;
+use cattlegrid_core::paths::Oddity;
 use cattlegrid_core::paths::Parents;
 use cattlegrid_core::paths::PathKind;
+use cattlegrid_core::paths::UserStanding;
+use cattlegrid_core::paths::Users;
 use cattlegrid_core::request::Request;
 use cattlegrid_core::text::printable;
 use cattlegrid_report::suppression::Suppression;
 use cattlegrid_worlds::suppression::Figures;
 use cattlegrid_worlds::suppression::Plan;
 
+use crate::cli::ForgiveArgs;
 use crate::cli::JudgeArgs;
 use crate::cli::LogArgs;
 use crate::cli::MeasureArgs;
 use crate::cli::PathsCommand;
 use crate::cli::SuppressionArgs;
+use crate::cli::UsersArgs;
 use crate::files::is_stdout;
 use crate::files::write_whole;
+use crate::gate_file;
 use crate::logs;
 use crate::model;
 
@@ -36,6 +48,8 @@ pub(crate) fn run(command: &PathsCommand) -> anyhow::Result<ExitCode> {
     match command {
         PathsCommand::Measure(arguments) => measure(arguments),
         PathsCommand::Judge(arguments) => judge(arguments),
+        PathsCommand::Users(arguments) => list_users(arguments),
+        PathsCommand::Forgive(arguments) => forgive(arguments),
         PathsCommand::Suppression(arguments) => suppress(arguments),
     }
 }
@@ -228,6 +242,87 @@ fn list(users: Vec<User>, top: usize, out: &mut impl Write) -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// The users of the gate with this settings file.
+fn users_of(config: &Path) -> anyhow::Result<(PathBuf, Users)> {
+    let state = gate_file::places(config)?.state;
+    let users = cattlegrid_gate::read_users(&state, u64::MAX).map_err(anyhow::Error::msg)?;
+    let users = users.with_context(|| {
+        format!(
+            "{} has no users.jsonl: no gate with markers and [gate.paths] has run there yet",
+            state.display()
+        )
+    })?;
+    Ok((state, users))
+}
+
+fn list_users(arguments: &UsersArgs) -> anyhow::Result<ExitCode> {
+    let (_, users) = users_of(&arguments.config)?;
+    let suspects = users.suspects();
+    let mut out = io::stdout().lock();
+    writeln!(
+        out,
+        "{} users, {} of them suspects or throttled",
+        users.len(),
+        suspects.len()
+    )?;
+    for suspect in &suspects {
+        let (word, cause) = match suspect.standing {
+            UserStanding::Normal => continue,
+            UserStanding::Suspect(cause) => ("suspect", cause),
+            UserStanding::Throttled(cause) => ("throttled", cause),
+        };
+        let seconds = i64::try_from(suspect.since_ms / 1000).unwrap_or(0);
+        let since = jiff::Timestamp::from_second(seconds).unwrap_or_default();
+        let why = match cause {
+            Cause::Path(kind) => format!("a path like that of a {} crawler", kind.name()),
+            Cause::Oddities => format!("odd requests: {}", odd(&suspect.odd)),
+        };
+        let name = match suspect.name.as_str() {
+            "" => String::new(),
+            name => format!(" {}", printable(name.as_bytes())),
+        };
+        writeln!(
+            out,
+            "  {:016x}{name}  {word} since {since}: {why}",
+            suspect.user
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How many of each kind.
+fn odd(counts: &[u32; Oddity::ALL.len()]) -> String {
+    let kinds = Oddity::ALL.iter().zip(counts);
+    let told = kinds.filter(|(_, count)| **count > 0);
+    let told: Vec<String> = told
+        .map(|(kind, count)| format!("{count} {}", kind.name()))
+        .collect();
+    told.join(", ")
+}
+
+fn forgive(arguments: &ForgiveArgs) -> anyhow::Result<ExitCode> {
+    let (state, users) = users_of(&arguments.config)?;
+    let given = arguments.user.as_str();
+    let numbered = |listed: &Listed| format!("{:016x}", listed.user) == given.to_ascii_lowercase();
+    let suspects = users.suspects();
+    let number = suspects.iter().find(|listed| numbered(listed));
+    let number = number.map(|listed| listed.user).or(users.named(given));
+    let user = number.with_context(|| {
+        format!("no user '{given}' is a suspect: 'cattlegrid paths users --config FILE' lists them")
+    })?;
+    let path = state.join(cattlegrid_gate::FORGIVEN_FILE);
+    let mut options = OpenOptions::new();
+    // The gate may run as another user, and numbers tell nothing.
+    let opened = options.create(true).append(true).open(&path);
+    let mut file = opened.with_context(|| format!("cannot write {}", path.display()))?;
+    file.write_all(format!("{user:016x}\n").as_bytes())?;
+    writeln!(
+        io::stdout(),
+        "user {user:016x} will be a normal user within a second, or when the gate starts"
+    )?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn suppress(arguments: &SuppressionArgs) -> anyhow::Result<ExitCode> {

@@ -3,7 +3,6 @@
 use std::io;
 use std::process::ExitCode;
 
-use anyhow::ensure;
 use cattlegrid_core::rehearsal::Rehearsal;
 use cattlegrid_report::write_plan;
 use cattlegrid_report::write_plan_html;
@@ -13,23 +12,20 @@ use crate::cli::PlanArgs;
 use crate::files::is_stdout;
 use crate::files::write_whole;
 use crate::logs;
+use crate::second;
 
 pub(crate) fn run(arguments: &PlanArgs) -> anyhow::Result<ExitCode> {
-    ensure!(
-        !arguments.log.logs.iter().any(|log| log == "-"),
-        "plan reads the logs twice: once to judge, once to rehearse. Give it files instead of standard input"
-    );
     let mut settings = logs::settings(&arguments.log)?;
     let mut limits = settings.limits.clone();
     limits.k1 = arguments.k1.unwrap_or(limits.k1);
     limits.k2 = arguments.k2.unwrap_or(limits.k2);
     limits.check().map_err(anyhow::Error::msg)?;
     settings.keep_bands = true;
-    let read = logs::read(&arguments.log, settings)?;
+    let (read, mut second) = second::read_plain(&arguments.log, settings)?;
     let span = read.report.span.unwrap_or_default();
     let mut rehearsal = Rehearsal::new(limits, &read.report.bands, span);
     drop(read.report);
-    logs::replay(&arguments.log, |record| rehearsal.observe(record))?;
+    second.replay(&arguments.log, |record| rehearsal.observe(record))?;
     let plan = rehearsal.finish();
     if let Some(path) = &arguments.html {
         write_whole(path, |file| write_plan_html(&plan, file))?;

@@ -1,6 +1,7 @@
 //! Reports of `analyze`, once or again and again: where they are written, and the exit status they lead to.
 
 use std::io;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use cattlegrid_core::Report;
@@ -43,11 +44,19 @@ pub(crate) fn write(
     }
     let options = TextOptions {
         top: arguments.top,
-        width: 110,
+        width: width(),
         pieces,
     };
     write_text(report, &options, &mut io::stdout().lock())?;
     Ok(())
+}
+
+/// Columns of the summary: whoever reads it from a pipe or a file wants the whole lines.
+fn width() -> usize {
+    match io::stdout().is_terminal() {
+        true => 110,
+        false => 10_000,
+    }
 }
 
 /// Writes the files that were asked for, each of them whole.

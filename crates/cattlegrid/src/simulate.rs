@@ -2,9 +2,11 @@
 
 use std::cell::Cell;
 use std::cell::RefCell;
+use std::fs::File;
 use std::io;
 use std::io::Write;
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -18,6 +20,10 @@ use cattlegrid_worlds::scenes::SceneKind;
 use cattlegrid_worlds::world::Kind;
 use cattlegrid_worlds::write::write_labels;
 use cattlegrid_worlds::write::write_log;
+use indicatif::DecimalBytes;
+use indicatif::ProgressBar;
+use indicatif::ProgressBarIter;
+use indicatif::ProgressStyle;
 
 use crate::cli::SimulateArgs;
 use crate::files::write_whole;
@@ -34,16 +40,18 @@ pub(crate) fn run(arguments: &SimulateArgs) -> anyhow::Result<ExitCode> {
     let folder = &arguments.out;
     std::fs::create_dir_all(folder)
         .with_context(|| format!("the folder {} cannot be made", folder.display()))?;
+    let log = Log::new(folder, arguments);
     let (requests, sources) = match world {
-        Simulated::Scene(scene) => write_scene(scene, arguments, folder)?,
-        Simulated::World(kind) => write_world(&World::new(kind, arguments.seed), folder)?,
-        Simulated::Forum => write_forum(&Forum::new(arguments.seed, Links::Plain), folder)?,
+        Simulated::Scene(scene) => write_scene(scene, arguments, folder, &log)?,
+        Simulated::World(kind) => write_world(&World::new(kind, arguments.seed), folder, &log)?,
+        Simulated::Forum => write_forum(&Forum::new(arguments.seed, Links::Plain), folder, &log)?,
     };
     if !arguments.quiet {
         writeln!(
             io::stdout().lock(),
-            "{requests} requests of {sources} in {}, what they are in labels.csv beside it",
-            folder.join("access.log").display()
+            "{requests} requests of {sources} in {} ({}), what they are in labels.csv beside it",
+            log.path.display(),
+            DecimalBytes(std::fs::metadata(&log.path)?.len())
         )?;
     }
     Ok(ExitCode::SUCCESS)
@@ -70,60 +78,86 @@ impl Simulated {
     }
 }
 
+/// The log that is written. Some worlds make a gigabyte: its length is shown as it grows.
+struct Log {
+    path: PathBuf,
+    length: ProgressBar,
+}
+
+impl Log {
+    fn new(folder: &Path, arguments: &SimulateArgs) -> Log {
+        // Hidden where nobody looks on: indicatif draws on terminals alone.
+        let length = match arguments.quiet {
+            true => ProgressBar::hidden(),
+            false => ProgressBar::no_length(),
+        };
+        if let Ok(style) = ProgressStyle::with_template("writing access.log: {decimal_bytes}") {
+            length.set_style(style);
+        }
+        Log {
+            path: folder.join("access.log"),
+            length,
+        }
+    }
+
+    /// Writes the log, and returns the number of requests in it.
+    fn write(
+        &self,
+        fill: impl Fn(&mut ProgressBarIter<&mut File>) -> io::Result<u64>,
+    ) -> anyhow::Result<u64> {
+        let written = Cell::new(0);
+        write_whole(&self.path, |file| {
+            written.set(fill(&mut self.length.wrap_write(file))?);
+            Ok(())
+        })?;
+        self.length.finish_and_clear();
+        Ok(written.get())
+    }
+}
+
 /// Requests, and who sent them.
 type Written = (u64, String);
 
-fn write_forum(forum: &Forum, folder: &Path) -> anyhow::Result<Written> {
+fn write_forum(forum: &Forum, folder: &Path, log: &Log) -> anyhow::Result<Written> {
     write_whole(&folder.join("labels.csv"), |file| {
         let mut out = io::BufWriter::new(file);
         forum::write_labels(forum, &mut out)?;
         out.flush()
     })?;
-    let written = Cell::new(0);
-    write_whole(&folder.join("access.log"), |file| {
-        written.set(forum::write_log(forum, file)?);
-        Ok(())
-    })?;
-    Ok((written.get(), format!("{} users", forum.accounts.len())))
+    let written = log.write(|out| forum::write_log(forum, out))?;
+    Ok((written, format!("{} users", forum.accounts.len())))
 }
 
-fn write_world(world: &World, folder: &Path) -> anyhow::Result<Written> {
-    let written = Cell::new(0);
+fn write_world(world: &World, folder: &Path, log: &Log) -> anyhow::Result<Written> {
     write_whole(&folder.join("labels.csv"), |file| {
         let mut out = io::BufWriter::new(file);
         write_labels(world, &mut out)?;
         out.flush()
     })?;
-    write_whole(&folder.join("access.log"), |file| {
-        written.set(write_log(world, file)?);
-        Ok(())
-    })?;
+    let written = log.write(|out| write_log(world, out))?;
     let sources = world.actors.len() + world.crowd_sources().len();
-    Ok((written.get(), format!("{sources} sources")))
+    Ok((written, format!("{sources} sources")))
 }
 
 fn write_scene(
     kind: SceneKind,
     arguments: &SimulateArgs,
     folder: &Path,
+    log: &Log,
 ) -> anyhow::Result<Written> {
     let scene = RefCell::new(kind.build(arguments.seed));
     let fields = match arguments.common {
         true => Fields::Common,
         false => Fields::Combined,
     };
-    let written = Cell::new(0);
     write_whole(&folder.join("labels.csv"), |file| {
         let mut out = io::BufWriter::new(file);
         scene.borrow().write_labels(&mut out)?;
         out.flush()
     })?;
-    write_whole(&folder.join("access.log"), |file| {
-        written.set(scene.borrow_mut().write_log(fields, file)?);
-        Ok(())
-    })?;
+    let written = log.write(|out| scene.borrow_mut().write_log(fields, out))?;
     let sources = scene.borrow().parties().len();
-    Ok((written.get(), format!("{sources} sources")))
+    Ok((written, format!("{sources} sources")))
 }
 
 /// The kind of world by its name.

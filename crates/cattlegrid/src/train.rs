@@ -81,8 +81,9 @@ pub(crate) fn learn(examples: &Examples) -> anyhow::Result<Model> {
     let users = dataset.examples.len() - crawlers;
     if crawlers.min(users) < EXAMPLES_MIN {
         bail!(
-            "{crawlers} crawlers and {users} users have a shape to learn from; it takes {EXAMPLES_MIN} of each. Sources need more than two \
-             days of log and enough requests on their busiest day: --day-requests lowers that"
+            "{crawlers} crawlers and {users} users send enough requests to learn the shape of their traffic from; it takes {EXAMPLES_MIN} of \
+             each. A source needs more than two days of log and enough requests on its busiest day. Give a longer log, lower the requests a \
+             day with --day-requests, or keep the built-in model: it was trained on simulated sites and needs no training on a small one"
         );
     }
     let paper = dataset.first_attributes(PAPER_ATTRIBUTES);

@@ -5,7 +5,9 @@ mod bounds;
 mod finish;
 mod hidden;
 mod inspection;
+mod look;
 mod order;
+mod panels;
 mod parse;
 mod replay;
 mod sample;
@@ -38,7 +40,11 @@ use crate::table::Clock;
 use crate::table::Table;
 use again::Before;
 pub use hidden::SecondReading;
+pub use look::SecondLook;
+pub use look::Seen;
 use order::put_in_order;
+pub use panels::PanelPart;
+pub use panels::PanelPlan;
 use parse::ParseContext;
 use parse::Parsed;
 use parse::Parser;
@@ -75,7 +81,7 @@ impl Block {
 #[derive(Debug)]
 pub struct Analysis {
     settings: Settings,
-    knowledge: Knowledge,
+    knowledge: Arc<Knowledge>,
     recorder: Recorder,
     hasher: RandomState,
     tables: Vec<Table>,
@@ -104,6 +110,10 @@ impl Analysis {
     pub fn new(settings: Settings, knowledge: Knowledge) -> Result<Analysis, String> {
         let hasher = RandomState::default();
         let recorder = Recorder::new(settings.hash_key, &settings.listings)?;
+        let mut stitcher = Stitcher::new(settings.time_jump_seconds);
+        if settings.second_look {
+            stitcher.keep_left_out();
+        }
         Ok(Analysis {
             standing: None,
             focus: settings.focus.as_deref().map(|name| recorder.source(name)),
@@ -111,7 +121,7 @@ impl Analysis {
             before: Before::default(),
             recorder,
             tables: (0..TABLES).map(|_| Table::new(hasher.clone())).collect(),
-            stitcher: Stitcher::new(settings.time_jump_seconds),
+            stitcher,
             parsers: Mutex::default(),
             spare: Vec::new(),
             clock: None,
@@ -122,7 +132,7 @@ impl Analysis {
             hosts: Hosts::default(),
             hasher,
             settings,
-            knowledge,
+            knowledge: Arc::new(knowledge),
         })
     }
 

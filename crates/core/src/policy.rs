@@ -48,6 +48,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use self::rates::Draw;
+use crate::paths::UserStanding;
 use crate::profile::Content;
 use crate::request::Source;
 
@@ -89,6 +90,10 @@ pub enum Reason {
     SignedIn,
     /// The sender is signed in, and asks for more than a person does.
     SignedInTooFast,
+    /// The sender is signed in, and its path through the site looks like a crawler's.
+    SuspectUser,
+    /// The same for the second time, and it asks for more than such a user may.
+    ThrottledUser,
     /// A robot that has proven who it is.
     Proven,
     /// The same, and it asks for more pages in a day than the owner wants.
@@ -123,12 +128,14 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Reason; 20] = [
+    pub const ALL: [Reason; 22] = [
         Reason::OwnersRule,
         Reason::OwnersEntry,
         Reason::DefaultRule,
         Reason::SignedIn,
         Reason::SignedInTooFast,
+        Reason::SuspectUser,
+        Reason::ThrottledUser,
         Reason::Proven,
         Reason::ProvenTooMany,
         Reason::Declared,
@@ -174,6 +181,8 @@ impl Reason {
             Reason::DefaultRule => "default_rule",
             Reason::SignedIn => "signed_in",
             Reason::SignedInTooFast => "signed_in_too_fast",
+            Reason::SuspectUser => "suspect_user",
+            Reason::ThrottledUser => "throttled_user",
             Reason::Proven => "proven",
             Reason::ProvenTooMany => "proven_too_many",
             Reason::Declared => "declared",
@@ -258,6 +267,8 @@ pub struct Asked {
     pub is_open: bool,
     /// The signed-in person, by a keyed hash of site and name.
     pub user: Option<u64>,
+    /// How this person is treated.
+    pub standing: UserStanding,
     /// Whether a robot is who it says.
     pub proof: Proof,
     /// Keyed hash of the target.
@@ -281,6 +292,7 @@ impl Asked {
             rule: None,
             is_open: false,
             user: None,
+            standing: UserStanding::Normal,
             proof: Proof::None,
             target: 0,
             clearance: None,

@@ -1,7 +1,9 @@
 //! The result of an analysis as one plain value. It names no file, thread or duration: equal input gives an equal report.
 
 mod crawlers;
+mod judged;
 mod manners;
+mod panels;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +14,9 @@ use crate::evidence::Measure;
 use crate::evidence::Outcome;
 use crate::evidence::Toward;
 use crate::format::Skip;
+use crate::knowledge::Knowledge;
 use crate::knowledge::Purpose;
+use crate::knowledge::Robot;
 use crate::request::Source;
 use crate::text::printable;
 use crate::verdict::Cause;
@@ -27,9 +31,17 @@ pub use crawlers::HiddenBy;
 pub use crawlers::HiddenCrawler;
 pub use crawlers::PaperCampaign;
 pub use crawlers::PaperCampaigns;
+pub use judged::Judged;
 pub use manners::Manners;
 pub use manners::MannersReport;
 pub use manners::Name;
+pub use panels::AiRobot;
+pub use panels::PanelDay;
+pub use panels::Panels;
+pub use panels::PeoplePanels;
+pub use panels::Row;
+pub use panels::SourcePanel;
+pub use panels::Top;
 
 /// What an analysis found.
 #[derive(Debug, Clone, Default)]
@@ -76,6 +88,10 @@ pub struct Report {
     pub sources: Vec<SourceReport>,
     /// What every source is, sorted, where that was asked for.
     pub bands: Vec<(Source, Band)>,
+    /// The verdict on every source in short, where a second look at the log was asked for.
+    pub judged: Vec<(Source, Judged)>,
+    /// What people asked for and more, where the log was read twice for it.
+    pub panels: Option<Box<Panels>>,
     /// Requests from which users and sources without any evidence are listed.
     pub min_requests: u64,
     /// Everything about the source that was looked at closely.
@@ -518,6 +534,19 @@ pub struct RobotReport {
     pub purpose: Purpose,
     /// Who runs it.
     pub operator: Option<String>,
+}
+
+impl RobotReport {
+    /// A robot with its operator.
+    pub(crate) fn of(robot: &Robot, knowledge: &Knowledge) -> RobotReport {
+        RobotReport {
+            name: robot.name.clone(),
+            purpose: robot.purpose,
+            operator: knowledge
+                .operator(robot)
+                .map(|operator| operator.name.clone()),
+        }
+    }
 }
 
 impl std::fmt::Display for RobotReport {

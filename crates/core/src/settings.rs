@@ -1,5 +1,7 @@
 //! Settings: what the file says ([`Options`]), and the checked values the code sees ([`Settings`]).
 
+mod counter;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -21,6 +23,9 @@ use crate::pseudonyms::Pseudonyms;
 use crate::table::Clock;
 use crate::verdict::Weights;
 use crate::verdict::is_graded;
+use counter::CounterOptions;
+pub use counter::CounterSettings;
+pub use counter::Use;
 
 /// The settings file. Every default is written down in [`Settings::manual`].
 #[derive(Debug, Default, Deserialize)]
@@ -34,6 +39,7 @@ struct Options {
     session_cookies: Option<Vec<String>>,
     listings: Option<Spanned<Vec<String>>>,
     campaigns: CampaignSettings,
+    counter: CounterOptions,
     policy: Option<Spanned<Limits>>,
     /// The gate reads and checks its own part.
     #[serde(rename = "gate")]
@@ -93,6 +99,8 @@ pub struct Settings {
     pub listings: Vec<String>,
     /// When sources are looked at together.
     pub campaigns: CampaignSettings,
+    /// Which requests are usage of a library's items.
+    pub counter: CounterSettings,
     /// How much unknown sources may take.
     pub limits: Limits,
     /// The detectors in the order of [`SPECS`].
@@ -113,6 +121,8 @@ pub struct Settings {
     pub keep_shapes: Option<(u32, u32)>,
     /// Keep what every single source is, also of those that are not listed.
     pub keep_bands: bool,
+    /// Keep what a second look at every request needs: the verdict on every source, and which lines were left out.
+    pub second_look: bool,
     /// List the campaigns of the paper's Algorithm 1, too.
     pub paper_campaigns: bool,
 }
@@ -200,6 +210,7 @@ impl Settings {
         let detectors = build_detectors(options.detectors, &at, &mut errors);
         let listings = checked_listings(options.listings, &mut errors);
         let weights = checked_weights(options.weights, options.grades, &at, &mut errors);
+        let counter = counter::checked(&options.counter, &mut errors);
         let limits = checked_limits(options.policy, &at, &mut errors);
         if !errors.is_empty() {
             return Err(errors);
@@ -215,6 +226,7 @@ impl Settings {
                 .unwrap_or_else(|| DEFAULT_SESSION_COOKIES.map(str::to_owned).to_vec()),
             listings,
             campaigns: options.campaigns,
+            counter,
             limits,
             detectors,
             has_own_rules,
@@ -225,6 +237,7 @@ impl Settings {
             model: None,
             keep_shapes: None,
             keep_bands: false,
+            second_look: false,
             paper_campaigns: false,
         })
     }
@@ -279,6 +292,7 @@ impl Settings {
             campaigns.decibans_min,
             campaigns.shifted_hours
         );
+        out += counter::MANUAL;
         out += &Limits::manual();
         for spec in &SPECS {
             out += "\n";

@@ -35,6 +35,7 @@ pub use challenger::Earned;
 pub use challenger::Puzzle;
 pub use challenger::Settings;
 pub use challenger::Solved;
+pub use challenger::Suspected;
 pub use challenger::Terms;
 pub use challenger::Turn;
 pub use challenger::Unanswered;

@@ -14,6 +14,7 @@ mod signature;
 
 pub(crate) use check::Refusal;
 pub(crate) use check::check;
+pub(crate) use contain::ask_suspect;
 pub(crate) use contain::contain;
 pub(crate) use contain::language;
 pub(crate) use contain::reader_of_failure;

@@ -21,6 +21,8 @@ mod state;
 
 pub use background::learn::History;
 pub use background::learn::Learner;
+pub use background::users::FORGIVEN_FILE;
+pub use background::users::read_users;
 #[doc(hidden)]
 pub use door::read_proxy_header;
 pub use settings::CrawlerSetup;

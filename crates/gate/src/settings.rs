@@ -4,6 +4,7 @@ mod crawlers;
 pub(crate) mod defence;
 mod manual;
 pub(crate) mod markers;
+pub(crate) mod paths;
 mod places;
 pub(crate) mod rules;
 pub(crate) mod sign_in;
@@ -32,6 +33,8 @@ use self::defence::Defence;
 use self::defence::Defences;
 use self::markers::MarkerOptions;
 use self::markers::MarkerSetup;
+use self::paths::PathOptions;
+use self::paths::PathSetup;
 use self::rules::RuleOptions;
 use self::rules::Rules;
 use self::sign_in::SignInOptions;
@@ -72,12 +75,13 @@ struct Options {
     traps: Spanned<TrapOptions>,
     sign_in: Spanned<SignInOptions>,
     markers: Spanned<MarkerOptions>,
+    paths: Spanned<PathOptions>,
     listen: Vec<Spanned<ListenOptions>>,
     site: Vec<Spanned<SiteOptions>>,
     default_rules: bool,
     rule: Vec<Spanned<RuleOptions>>,
     without: Spanned<Vec<String>>,
-    clock: Option<Spanned<ClockOptions>>,
+    clock: Option<Spanned<TestClock>>,
 }
 
 impl Default for Options {
@@ -104,6 +108,7 @@ impl Default for Options {
             traps: Spanned::new(none.clone(), TrapOptions::default()),
             sign_in: Spanned::new(none.clone(), SignInOptions::default()),
             markers: Spanned::new(none.clone(), MarkerOptions::default()),
+            paths: Spanned::new(none.clone(), PathOptions::default()),
             listen: Vec::new(),
             site: Vec::new(),
             default_rules: true,
@@ -195,12 +200,18 @@ impl Default for ChallengeOptions {
     }
 }
 
-/// A clock for tests: where it starts, and how many times too fast it runs.
-#[derive(Debug, Clone, Copy, Deserialize)]
+/// A clock for tests.
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ClockOptions {
-    start: u32,
-    speed: u32,
+pub struct TestClock {
+    /// Where it starts, in seconds since 1970.
+    #[serde(default)]
+    pub start: u32,
+    /// How many times too fast it runs.
+    #[serde(default)]
+    pub speed: u32,
+    /// A file that says what time it is, in milliseconds since 1970, whenever the gate looks.
+    pub file: Option<PathBuf>,
 }
 
 /// What a clearance is tied to, beside the site.
@@ -367,6 +378,8 @@ pub struct Setup {
     pub(crate) sign_in: SignInSetup,
     /// Markers in the links of signed-in people.
     pub(crate) markers: MarkerSetup,
+    /// What is noted of the paths of signed-in people.
+    pub(crate) paths: PathSetup,
     /// The listeners.
     pub listen: Vec<Listen>,
     /// The sites.
@@ -375,8 +388,8 @@ pub struct Setup {
     pub rules: Rules,
     /// Defences that are on: all, but in tests.
     pub defences: Defences,
-    /// In tests: where the clock starts, and how many times too fast it runs.
-    pub clock: Option<(u32, u32)>,
+    /// The clock of a test.
+    pub clock: Option<TestClock>,
 }
 
 /// Collects errors, each with its line.
@@ -437,6 +450,11 @@ impl Setup {
             return trust::believing(headers);
         }
         self.trust.client(peer, headers)
+    }
+
+    /// The owner's model of paths, in the place of the one that is built in.
+    pub fn path_model(&self) -> Option<&std::path::Path> {
+        self.paths.model.as_deref()
     }
 
     /// Addresses of this machine, as far as listeners name them.
@@ -503,7 +521,8 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
         }
     };
     let sites = places::sites(&options, &listen, start, errors);
-    let sign_in = sign_in::checked(options.sign_in, &sites, errors);
+    let sign_in = sign_in::checked(options.sign_in, &sites, &trust, errors);
+    let markers = markers::checked(&options.markers, &sign_in, &sites, errors);
     let rules = checked_rules(options.rule, Rules::new(options.default_rules), errors);
     let defences = checked_defences(&options.without, errors);
     Setup {
@@ -535,7 +554,8 @@ fn checked(options: Options, start: usize, errors: &mut Errors<'_>) -> Setup {
         binding: challenge.binding,
         crawlers: crawlers::checked(options.crawlers, errors),
         traps: traps::checked(&options.traps, errors),
-        markers: markers::checked(&options.markers, &sign_in, &sites, errors),
+        paths: paths::checked(&options.paths, &markers, errors),
+        markers,
         sign_in,
         listen,
         sites,
@@ -569,16 +589,12 @@ fn checked_defences(without: &Spanned<Vec<String>>, errors: &mut Errors<'_>) -> 
 }
 
 /// A clock of its own is for tests alone.
-fn checked_clock(
-    given: Option<Spanned<ClockOptions>>,
-    errors: &mut Errors<'_>,
-) -> Option<(u32, u32)> {
+fn checked_clock(given: Option<Spanned<TestClock>>, errors: &mut Errors<'_>) -> Option<TestClock> {
     let given = given?;
     if cfg!(not(debug_assertions)) {
         errors.at(given.span().start, "'clock' is for tests alone: remove it");
     }
-    let clock = given.into_inner();
-    Some((clock.start, clock.speed.max(1)))
+    Some(given.into_inner())
 }
 
 /// Numbers that cannot be meant.

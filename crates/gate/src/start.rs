@@ -35,6 +35,7 @@ use crate::background::learn;
 use crate::background::learn::Learner;
 use crate::background::names;
 use crate::background::robots_txt;
+use crate::background::users;
 use crate::challenge;
 use crate::challenge::Challenger;
 use crate::challenge::Keys;
@@ -55,6 +56,7 @@ use crate::state::keyring::Used;
 use crate::state::metrics::Metrics;
 use crate::state::names::Names;
 use crate::state::sign_ins::SignIns;
+use crate::state::users::UserNotes;
 
 /// Blocks of log lines that wait at most, each of 64 KiB.
 const BLOCKS_MAX: usize = 512;
@@ -168,10 +170,10 @@ fn dump_no_core(defences: &Defences) {
 /// Makes what all threads share.
 fn make(loaded: Loaded, state: &Path) -> Result<Gate, String> {
     let setup = &loaded.setup;
-    let clock = match setup.clock {
+    let clock = match &setup.clock {
         None if !setup.defences.has(Defence::SteadyClock) => Clock::leaping(),
         None => Clock::start(),
-        Some((start, speed)) => Clock::fast(start, speed),
+        Some(clock) => Clock::of_test(clock),
     };
     dump_no_core(&setup.defences);
     let keys = open_keys(state, &clock)?;
@@ -219,6 +221,7 @@ fn make(loaded: Loaded, state: &Path) -> Result<Gate, String> {
         slots: Arc::default(),
         sign_ins: SignIns::new()?,
         markers: ArcSwapOption::empty(),
+        users: UserNotes::default(),
         saved_ms,
         is_ending: AtomicBool::new(false),
     })
@@ -265,6 +268,7 @@ fn without(mut challenger: Challenger, setup: &Setup) -> Challenger {
         (Defence::Stateless, challenge::Defence::Stateless),
         (Defence::CheapAnswers, challenge::Defence::CheapAnswers),
         (Defence::QuestionWait, challenge::Defence::Wait),
+        (Defence::PersonalAnswer, challenge::Defence::PersonalAnswer),
     ];
     for (ours, theirs) in pairs {
         if !setup.defences.has(ours) {
@@ -377,6 +381,8 @@ fn start_helpers(
     threads.start("log", move || {
         learn::write_log(&log, &lines, &to_learn, &shared, &reopen)
     })?;
+    let (shared, judge) = (Arc::clone(gate), learner.paths.clone());
+    threads.start("users", move || users::keep(&judge, &shared))?;
     let shared = Arc::clone(gate);
     let path = knowledge.clone();
     threads.start("learn", move || {

@@ -12,6 +12,7 @@ pub(crate) mod names;
 pub(crate) mod sent;
 pub(crate) mod sign_ins;
 pub(crate) mod slots;
+pub(crate) mod users;
 pub(crate) mod worker;
 
 pub(crate) use connection::Connection;

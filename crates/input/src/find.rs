@@ -32,16 +32,25 @@ impl Input {
     }
 }
 
+/// How an input was named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// By its own name, or by a pattern.
+    Itself,
+    /// By a folder above it, which may hold other files than logs.
+    Folder,
+}
+
 /// How deep folders are looked through.
 const FOLDER_DEPTH_MAX: usize = 8;
 
 /// Everything the arguments name, each once.
-pub(crate) fn find(arguments: &[String], problems: &mut Vec<Problem>) -> Vec<Input> {
+pub(crate) fn find(arguments: &[String], problems: &mut Vec<Problem>) -> Vec<(Input, Naming)> {
     let mut inputs = Vec::new();
     for argument in arguments {
         let path = Path::new(argument);
         if argument == "-" {
-            inputs.push(Input::Stdin);
+            inputs.push((Input::Stdin, Naming::Itself));
         } else if fs::symlink_metadata(path).is_ok() || !argument.contains(['*', '?', '[']) {
             named(path, &mut inputs, problems);
         } else {
@@ -50,7 +59,9 @@ pub(crate) fn find(arguments: &[String], problems: &mut Vec<Problem>) -> Vec<Inp
     }
     // One file by two names is one file.
     let mut seen = std::collections::BTreeSet::new();
-    inputs.retain(|input| match input {
+    // The first of equal ones is kept: that with a name of its own.
+    inputs.sort_by_key(|(_, naming)| *naming == Naming::Folder);
+    inputs.retain(|(input, _)| match input {
         Input::Stdin => seen.insert(PathBuf::from("-")),
         Input::File(path) => seen.insert(fs::canonicalize(path).unwrap_or_else(|_| path.clone())),
     });
@@ -58,19 +69,19 @@ pub(crate) fn find(arguments: &[String], problems: &mut Vec<Problem>) -> Vec<Inp
 }
 
 /// A path that was written out: its owner wants it read, or wants to know why not.
-fn named(path: &Path, inputs: &mut Vec<Input>, problems: &mut Vec<Problem>) {
+fn named(path: &Path, inputs: &mut Vec<(Input, Naming)>, problems: &mut Vec<Problem>) {
     let name = path.display().to_string();
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => folder(path, 0, inputs, problems),
         Ok(metadata) => match refusal(path, &metadata) {
-            None => inputs.push(Input::File(path.to_owned())),
+            None => inputs.push((Input::File(path.to_owned()), Naming::Itself)),
             Some(what) => problems.push(Problem::new(&name, what)),
         },
         Err(error) => problems.push(Problem::new(&name, open_error(&error))),
     }
 }
 
-fn matching(pattern: &str, inputs: &mut Vec<Input>, problems: &mut Vec<Problem>) {
+fn matching(pattern: &str, inputs: &mut Vec<(Input, Naming)>, problems: &mut Vec<Problem>) {
     let before = inputs.len() + problems.len();
     match glob::glob(pattern) {
         Ok(paths) => paths
@@ -87,7 +98,12 @@ fn matching(pattern: &str, inputs: &mut Vec<Input>, problems: &mut Vec<Problem>)
 }
 
 /// All regular files below a folder. What else lies there is passed over.
-fn folder(path: &Path, depth: usize, inputs: &mut Vec<Input>, problems: &mut Vec<Problem>) {
+fn folder(
+    path: &Path,
+    depth: usize,
+    inputs: &mut Vec<(Input, Naming)>,
+    problems: &mut Vec<Problem>,
+) {
     let name = path.display().to_string();
     if depth > FOLDER_DEPTH_MAX {
         problems.push(Problem::new(
@@ -111,7 +127,9 @@ fn folder(path: &Path, depth: usize, inputs: &mut Vec<Input>, problems: &mut Vec
         match fs::symlink_metadata(&path) {
             _ if hidden => {}
             Ok(metadata) if metadata.is_dir() => folder(&path, depth + 1, inputs, problems),
-            Ok(metadata) if metadata.is_file() => inputs.push(Input::File(path)),
+            Ok(metadata) if metadata.is_file() => {
+                inputs.push((Input::File(path), Naming::Folder));
+            }
             _ => {}
         }
     }

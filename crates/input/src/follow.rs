@@ -21,13 +21,12 @@ use cattlegrid_core::format::Format;
 use crate::Event;
 use crate::Problem;
 use crate::find::Input;
-use crate::plan::EMPTY;
 use crate::plan::Ending;
 use crate::plan::Looking;
-use crate::plan::NO_LINES;
 use crate::plan::Piece;
 use crate::plan::Plan;
 use crate::plan::Progress;
+use crate::plan::Unread;
 use crate::plan::look;
 use sink::Gone;
 use sink::Sink;
@@ -121,8 +120,10 @@ impl Following<'_> {
                         .push((self.pieces, (piece.name, piece.format), tail));
                     self.pieces += 1;
                 }
-                Err(what) => {
-                    if what != EMPTY && what != NO_LINES && self.refused.insert(input.name()) {
+                Err(unread) => {
+                    if let Unread::Foreign(what) | Unread::Lost(what) = unread
+                        && self.refused.insert(input.name())
+                    {
                         let note = Event::Note(format!("{}: {what}", input.name()));
                         if !(self.give)(note) {
                             return Err(Ending::Gone);

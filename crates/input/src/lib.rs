@@ -5,12 +5,14 @@
 
 use std::sync::Arc;
 
+mod again;
 mod blocks;
 mod find;
 mod follow;
 mod open;
 mod plan;
 
+pub use again::Again;
 pub use blocks::BLOCK_BYTES;
 use cattlegrid_core::analysis::Block;
 use cattlegrid_core::format::Format;

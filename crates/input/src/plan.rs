@@ -15,6 +15,7 @@ use crate::Problem;
 use crate::blocks::Blocks;
 use crate::find;
 use crate::find::Input;
+use crate::find::Naming;
 use crate::follow::Tail;
 use crate::follow::is_rotated_name;
 use crate::open::Compression;
@@ -70,6 +71,10 @@ impl Progress {
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
+
+    pub(crate) fn taken(&self) -> &Arc<AtomicU64> {
+        &self.0
+    }
 }
 
 /// How inputs are looked at.
@@ -88,16 +93,14 @@ pub struct Looking {
 /// Finds what the arguments name and looks at the beginning of each.
 pub fn plan(arguments: &[String], looking: &Looking) -> Plan {
     let mut plan = Plan::default();
-    let inputs = find::find(arguments, &mut plan.problems);
-    for input in &inputs {
+    let found = find::find(arguments, &mut plan.problems);
+    let inputs: Vec<Input> = found.iter().map(|(input, _)| input.clone()).collect();
+    for (input, naming) in &found {
         if let Input::File(path) = input {
             plan.total_bytes += std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         }
-        if let Err(what) = plan.add(input, &inputs, looking) {
-            plan.problems.push(Problem {
-                is_loss: what != EMPTY && what != NO_LINES,
-                ..Problem::new(&input.name(), what)
-            });
+        if let Err(unread) = plan.add(input, &inputs, looking) {
+            plan.problems.push(unread.problem(&input.name(), *naming));
         }
     }
     // Pieces of one log come in the order of time, whatever the order of the arguments.
@@ -111,7 +114,7 @@ impl Plan {
         !self.waiting.is_empty() || self.pieces.iter().any(|piece| piece.tail.is_some())
     }
 
-    fn add(&mut self, input: &Input, all: &[Input], looking: &Looking) -> Result<(), String> {
+    fn add(&mut self, input: &Input, all: &[Input], looking: &Looking) -> Result<(), Unread> {
         let tail = if looking.follow {
             tail(input, all)?
         } else {
@@ -119,10 +122,8 @@ impl Plan {
         };
         match (look(input, looking), tail) {
             (Ok(piece), tail) => self.pieces.push(Piece { tail, ..piece }),
-            (Err(what), Some(tail)) if what == EMPTY || what == NO_LINES => {
-                self.waiting.push((input.clone(), tail));
-            }
-            (Err(what), _) => return Err(what),
+            (Err(Unread::Nothing(_)), Some(tail)) => self.waiting.push((input.clone(), tail)),
+            (Err(unread), _) => return Err(unread),
         }
         Ok(())
     }
@@ -141,28 +142,63 @@ fn tail(input: &Input, all: &[Input]) -> Result<Option<Tail>, String> {
     Ok(Some(Tail::open(path)?).filter(|tail| !tail.is_packed()))
 }
 
-pub(crate) const EMPTY: &str = "is empty";
-pub(crate) const NO_LINES: &str = "holds no lines";
+/// Why an input is not read.
+pub(crate) enum Unread {
+    /// It holds nothing.
+    Nothing(&'static str),
+    /// It is no access log.
+    Foreign(String),
+    /// Something is wrong with it.
+    Lost(String),
+}
 
-pub(crate) fn look(input: &Input, looking: &Looking) -> Result<Piece, String> {
+impl From<String> for Unread {
+    fn from(what: String) -> Unread {
+        Unread::Lost(what)
+    }
+}
+
+impl Unread {
+    fn problem(self, name: &str, naming: Naming) -> Problem {
+        let is_loss = match (&self, naming) {
+            (Unread::Nothing(_), _) | (Unread::Foreign(_), Naming::Folder) => false,
+            (Unread::Foreign(_), Naming::Itself) | (Unread::Lost(_), _) => true,
+        };
+        let what = match (self, naming) {
+            (Unread::Nothing(what), _) => what.to_owned(),
+            (Unread::Foreign(_), Naming::Folder) => {
+                "is passed over: it is no access log (name the file itself to learn why)".to_owned()
+            }
+            (Unread::Foreign(what), Naming::Itself) | (Unread::Lost(what), _) => what,
+        };
+        Problem {
+            is_loss,
+            ..Problem::new(name, what)
+        }
+    }
+}
+
+pub(crate) fn look(input: &Input, looking: &Looking) -> Result<Piece, Unread> {
     let mut opened = Opened::open(input, &Arc::default())?;
     let mut start = vec![0; LOOK_BYTES];
     let (length, error) = fill(&mut opened, &mut start);
     if let (0, Some(error)) = (length, &error) {
-        return Err(format!("cannot be read: {error}"));
+        return Err(format!("cannot be read: {error}").into());
     }
     start.truncate(length);
     if let Some(twice) = Compression::of(&start) {
         return Err(format!(
             "is compressed twice ({} inside); unpack it once",
             twice.name()
-        ));
+        )
+        .into());
     }
     if start.is_empty() {
-        return Err(EMPTY.to_owned());
+        return Err(Unread::Nothing("is empty"));
     }
     if start.iter().all(|byte| *byte == 0) {
-        return Err("begins with nothing but NUL bytes: a sparse or damaged file".to_owned());
+        let what = "begins with nothing but NUL bytes: a sparse or damaged file";
+        return Err(what.to_owned().into());
     }
     // A line cut off at the end of the look would count against the right format.
     let whole = if length == LOOK_BYTES {
@@ -174,8 +210,9 @@ pub(crate) fn look(input: &Input, looking: &Looking) -> Result<Piece, String> {
         Some(format) => format.at_start(&start[..whole])?,
         None => match detect(&start[..whole]) {
             Detection::Found(format) => format,
-            Detection::NoLines => return Err(NO_LINES.to_owned()),
-            Detection::Unknown(message) => return Err(message),
+            Detection::NoLines => return Err(Unread::Nothing("holds no lines")),
+            Detection::Unknown(message) => return Err(Unread::Lost(message)),
+            Detection::Foreign(message) => return Err(Unread::Foreign(message)),
         },
     };
     if let Some(name) = &looking.source_field {
@@ -265,16 +302,55 @@ impl Piece {
         room: &mut dyn FnMut() -> Vec<u8>,
         give: &mut dyn FnMut(Block) -> bool,
     ) -> Result<(), Ending> {
-        let damaged = |what: String| Ending::Damaged(Problem::new(&self.name, what));
-        let mut early = None;
-        let stream: Box<dyn std::io::Read> = match self.begun {
-            Some(Begun { start, rest, error }) => {
-                early = error;
-                progress.0.fetch_add(start.len() as u64, Ordering::Relaxed);
-                Box::new(std::io::Read::chain(std::io::Cursor::new(start), rest))
-            }
-            None => Box::new(Opened::open(&self.input, &progress.0).map_err(damaged)?),
+        let (name, format) = (self.name.clone(), Arc::clone(&self.format));
+        let (early, stream) = self.open(progress)?;
+        let reading = Reading {
+            name: &name,
+            format: &format,
+            number,
         };
+        reading.read(stream, early, room, give)
+    }
+
+    pub(crate) fn input(&self) -> &Input {
+        &self.input
+    }
+
+    /// Its bytes, and an error that was met when it was looked at and belongs behind them.
+    pub(crate) fn open(self, progress: &Progress) -> Result<Stream, Ending> {
+        match self.begun {
+            Some(Begun { start, rest, error }) => {
+                progress.0.fetch_add(start.len() as u64, Ordering::Relaxed);
+                let stream = std::io::Read::chain(std::io::Cursor::new(start), rest);
+                Ok((error, Box::new(stream)))
+            }
+            None => match Opened::open(&self.input, &progress.0) {
+                Ok(opened) => Ok((None, Box::new(opened))),
+                Err(what) => Err(Ending::Damaged(Problem::new(&self.name, what))),
+            },
+        }
+    }
+}
+
+/// The bytes of an input, and the error that ends them.
+pub(crate) type Stream = (Option<std::io::Error>, Box<dyn std::io::Read>);
+
+/// An input that is cut into blocks.
+pub(crate) struct Reading<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) format: &'a Arc<Format>,
+    pub(crate) number: u32,
+}
+
+impl Reading<'_> {
+    /// Cuts bytes into blocks to their end, and `early` is the error behind that.
+    pub(crate) fn read(
+        &self,
+        stream: impl std::io::Read,
+        mut early: Option<std::io::Error>,
+        room: &mut dyn FnMut() -> Vec<u8>,
+        give: &mut dyn FnMut(Block) -> bool,
+    ) -> Result<(), Ending> {
         let mut blocks = Blocks::new(stream);
         let mut starts_file = true;
         loop {
@@ -283,9 +359,9 @@ impl Piece {
             let ended = lines.is_none();
             if let Some((length, long_lines)) = lines {
                 let block = Block {
-                    piece: number,
+                    piece: self.number,
                     starts_file: std::mem::take(&mut starts_file),
-                    format: Arc::clone(&self.format),
+                    format: Arc::clone(self.format),
                     buffer,
                     length,
                     long_lines,
@@ -295,9 +371,8 @@ impl Piece {
                 }
             }
             if let Some(error) = error.or_else(|| early.take_if(|_| ended)) {
-                return Err(damaged(format!(
-                    "is damaged; what came before was read: {error}"
-                )));
+                let what = format!("is damaged; what came before was read: {error}");
+                return Err(Ending::Damaged(Problem::new(self.name, what)));
             }
             if ended {
                 return Ok(());

@@ -1,4 +1,4 @@
-//! Measures what markers cost: `cargo run --release -p cattlegrid-marker --example speed`.
+//! Measures what markers cost: `cargo run --release -p cattlegrid-marker --example speed`. With the argument `short`, without the large pages.
 #![allow(
     clippy::print_stdout,
     reason = "a measurement is the output of this program"
@@ -172,5 +172,7 @@ fn main() {
     rewriting(&ring, 120, 30_000);
     rewriting(&ring, 116, 51_000);
     requests(&ring);
-    large(&ring);
+    if std::env::args().nth(1).as_deref() != Some("short") {
+        large(&ring);
+    }
 }

@@ -201,25 +201,35 @@ mod tests {
         assert_ne!(one.page_name(b"/a"), foreign.page_name(b"/a"));
     }
 
-    /// A million ciphertexts: a thousand restarts, ten pages after each, a hundred links a page, by two nodes with one key.
-    #[test]
-    fn h112_no_nonce_repeats() {
+    /// Ciphertexts of two nodes with one key: so many restarts of each, a hundred pages after each, a hundred sealed links on a page. Gives how
+    /// many share a nonce with another, where each page draws its own by `draw`.
+    fn repeated(restarts: usize, mut draw: impl FnMut(&mut [u8; NONCE_BYTES], usize)) -> usize {
         let sealer = Sealer::new(&key(1, 1));
-        let mut seen = Vec::with_capacity(1_000_000);
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        for _ in 0..1000 * 10 {
-            let mut page = [0; NONCE_BYTES];
-            for part in page.chunks_mut(4) {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
-                part.copy_from_slice(&state.to_be_bytes()[..4]);
+        let mut seen = Vec::with_capacity(2 * restarts * 100 * 100);
+        for _ in 0..2 * restarts {
+            for number in 0..100 {
+                let mut page = [0; NONCE_BYTES];
+                draw(&mut page, number);
+                seen.extend((0..100).map(|link| sealer.nonce(&page, link)));
             }
-            seen.extend((0..100).map(|number| sealer.nonce(&page, number)));
         }
         seen.sort_unstable();
         let count = seen.len();
         seen.dedup();
-        assert_eq!((count, seen.len()), (1_000_000, 1_000_000));
+        count - seen.len()
+    }
+
+    #[test]
+    fn h112_no_nonce_of_twenty_million_repeats() {
+        let mut random = std::io::BufReader::new(std::fs::File::open("/dev/urandom").unwrap());
+        let draw = |page: &mut [u8; NONCE_BYTES], _: usize| {
+            std::io::Read::read_exact(&mut random, page).unwrap();
+        };
+        assert_eq!(repeated(1000, draw), 0);
+        // A counter that each process begins anew would repeat all of them.
+        let count = |page: &mut [u8; NONCE_BYTES], number: usize| {
+            page[..8].copy_from_slice(&number.to_be_bytes());
+        };
+        assert_eq!(repeated(5, count), 9 * 100 * 100);
     }
 }

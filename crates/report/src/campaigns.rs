@@ -10,6 +10,8 @@ use cattlegrid_core::text::shorten;
 use serde::Serialize;
 
 use crate::html::escape;
+use crate::html::unwanted;
+use crate::html::unwanted::DECIBANS;
 use crate::json::EvidenceJson;
 use crate::json::rounded;
 use crate::json::time;
@@ -184,57 +186,70 @@ pub(crate) fn text(report: &Report, options: &TextOptions, page: &mut String) ->
 }
 
 pub(crate) fn html(report: &Report, page: &mut String) -> std::fmt::Result {
-    let all = &report.campaigns;
-    if all.is_empty() {
+    // Those that cost most stand at the top of the page.
+    let listed = unwanted::listed_campaigns(report);
+    let others: Vec<(usize, &CampaignReport)> = report
+        .campaigns
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| !listed.contains(number))
+        .collect();
+    if others.is_empty() {
         return Ok(());
     }
+    let title = match listed.is_empty() {
+        true => "Campaigns",
+        false => "Other campaigns",
+    };
     writeln!(
         page,
-        "<h2 id=\"campaigns\">Campaigns</h2><p class=\"soft\">Sources that crawl as one: each alone may send too little to be told. The picture shows the requests of all of them together.</p>"
+        "<h2 id=\"campaigns\">{title}</h2><p class=\"soft\">Sources that crawl as one: each alone may send too little to be judged. The picture shows the requests of all of them together. {DECIBANS}</p>"
     )?;
-    for campaign in all.iter().take(SHOWN) {
-        story(campaign, page)?;
+    for (number, campaign) in others.iter().take(SHOWN) {
+        story(*number, campaign, page)?;
     }
-    if all.len() > SHOWN {
-        writeln!(
+    match others.len().saturating_sub(SHOWN) {
+        0 => Ok(()),
+        more => writeln!(
             page,
             "<p class=\"soft\">{} more in the JSON report.</p>",
-            count((all.len() - SHOWN) as u64)
-        )?;
+            count(more as u64)
+        ),
     }
-    Ok(())
 }
 
-fn story(campaign: &CampaignReport, page: &mut String) -> std::fmt::Result {
+/// One campaign, folded: what it is in a line, and its story for whoever opens it.
+pub(crate) fn story(
+    number: usize,
+    campaign: &CampaignReport,
+    page: &mut String,
+) -> std::fmt::Result {
+    let why = campaign.evidence.first();
     writeln!(
         page,
-        "<div class=\"card campaign\" style=\"--band:var(--{})\"><p><strong>{}</strong>, {}, {} % sure{}</p>",
+        "<details class=\"card who\" style=\"--band:var(--{})\"><summary><span><strong>{} requests</strong> of {}{}</span><span class=\"soft\">{}{}</span></summary>",
         campaign.kind.map_or("unproven", |kind| kind.name()),
+        count(campaign.requests),
         head(campaign),
-        kind(campaign),
-        sure(campaign.confidence),
         campaign
             .host
             .as_ref()
-            .map_or_else(String::new, |host| format!(", on {}", escape(host)))
+            .map_or_else(String::new, |host| format!(", on {}", escape(host))),
+        attack(campaign).map_or_else(String::new, |attack| format!("{attack}; ")),
+        why.map_or_else(String::new, |item| escape(&item.why))
     )?;
     picture(campaign, page)?;
-    writeln!(page, "<p class=\"soft\">{}</p><ul>", volume(campaign))?;
-    for evidence in &campaign.evidence {
-        writeln!(
-            page,
-            "<li>{} <span class=\"soft\">{:+.0} dB</span></li>",
-            escape(&evidence.why),
-            evidence.weight
-        )?;
+    writeln!(
+        page,
+        "<p class=\"soft\">{}, {} % sure; {}</p>",
+        kind(campaign),
+        sure(campaign.confidence),
+        volume(campaign)
+    )?;
+    unwanted::reasons(&campaign.evidence, page)?;
+    for note in [systems(campaign), change(campaign)].into_iter().flatten() {
+        writeln!(page, "<p>{}</p>", escape(&note))?;
     }
-    if let Some(systems) = systems(campaign) {
-        writeln!(page, "<li>{}</li>", escape(&systems))?;
-    }
-    if let Some(change) = change(campaign) {
-        writeln!(page, "<li>{change}</li>")?;
-    }
-    writeln!(page, "</ul>")?;
     folded(
         "agent",
         campaign
@@ -256,11 +271,34 @@ fn story(campaign: &CampaignReport, page: &mut String) -> std::fmt::Result {
         campaign.members.len(),
         page,
     )?;
-    writeln!(page, "</div>")
+    if let Some(command) = deny(number, &campaign.members) {
+        writeln!(page, "<pre>{}</pre>", escape(&command))?;
+    }
+    writeln!(page, "</details>")
+}
+
+/// What it attacks, where that shows.
+fn attack(campaign: &CampaignReport) -> Option<&'static str> {
+    match campaign.how {
+        "login" => Some("attack: guesses passwords"),
+        "form" => Some("attack: fills in forms"),
+        _ => unwanted::attack(&campaign.evidence),
+    }
+}
+
+/// The command that blocks all its sources: with their addresses, or with those of the JSON report where they are many.
+fn deny(number: usize, members: &[String]) -> Option<String> {
+    // Pseudonyms and tokens cannot be blocked.
+    unwanted::deny(members.first()?)?;
+    unwanted::deny_all(members).or_else(|| {
+        Some(format!(
+            "jq -r '.campaigns[{number}].sources[]' report.json | cattlegrid kb import - --as deny --days 30"
+        ))
+    })
 }
 
 /// A list that opens when asked for.
-fn folded(
+pub(crate) fn folded(
     what: &str,
     items: impl Iterator<Item = String>,
     many: usize,

@@ -14,10 +14,12 @@ use cattlegrid_core::text::printable;
 use cattlegrid_core::text::shorten;
 use cattlegrid_core::verdict::Class;
 
+use crate::words::certainty;
 use crate::words::count;
 use crate::words::minute;
 use crate::words::size;
 use crate::words::sure;
+use crate::words::window_of_evidence;
 
 /// Half hours in a row of the chart: two days.
 const CHART_COLUMNS: usize = 96;
@@ -50,10 +52,10 @@ fn verdict(source: &SourceReport, page: &mut String) -> std::fmt::Result {
         .map_or_else(String::new, |kind| format!(", {}", kind.name()));
     writeln!(
         page,
-        "{}: {}{kind}, {} % sure{}",
+        "{}: {}{kind}, {}{}",
         source.source,
         source.class.name(),
-        sure(source.confidence),
+        certainty(source),
         source
             .decided_by
             .map_or_else(String::new, |rule| format!(", decided by {rule}"))
@@ -80,7 +82,9 @@ fn verdict(source: &SourceReport, page: &mut String) -> std::fmt::Result {
         source
             .agent
             .as_deref()
-            .map_or("not known".to_owned(), |agent| shorten(agent, 160))
+            .map_or("its text was not kept".to_owned(), |agent| shorten(
+                agent, 160
+            ))
     )?;
     if source.mixed {
         writeln!(page, "  people and a robot share this source")?;
@@ -95,6 +99,9 @@ fn verdict(source: &SourceReport, page: &mut String) -> std::fmt::Result {
         page,
         "\nEvidence, strongest first (decibans: +10 makes a crawler ten times likelier, -10 a person)"
     )?;
+    if let Some(window) = window_of_evidence(source) {
+        writeln!(page, "  {window}")?;
+    }
     for item in &source.evidence {
         writeln!(
             page,

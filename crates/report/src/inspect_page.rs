@@ -14,6 +14,7 @@ use cattlegrid_core::verdict::Class;
 
 use crate::html::STYLE;
 use crate::html::escape;
+use crate::words::certainty;
 use crate::words::count;
 use crate::words::minute;
 use crate::words::size;
@@ -69,9 +70,9 @@ fn verdict(source: &SourceReport, name: &str, page: &mut String) -> std::fmt::Re
         .map_or_else(String::new, |kind| format!(", {}", kind.name()));
     writeln!(
         page,
-        "<header><h1>{name}</h1><p class=\"lead\"><strong>{}{kind}</strong>, {} % sure</p><p class=\"soft\">{} requests ({} for pages), {}, {} to {} UTC{}</p></header>",
+        "<header><h1>{name}</h1><p class=\"lead\"><strong>{}{kind}</strong>, {}</p><p class=\"soft\">{} requests ({} for pages), {}, {} to {} UTC{}</p></header>",
         source.class.name(),
-        sure(source.confidence),
+        certainty(source),
         count(source.requests),
         count(source.pages),
         size(source.bytes),

@@ -32,6 +32,7 @@ use crate::by_paper::PaperCampaignsJson;
 use crate::campaigns::CampaignJson;
 use crate::campaigns::GroupJson;
 use crate::hidden::HiddenJson;
+use crate::panels;
 
 /// Writes the report as one JSON document.
 pub fn write_json(report: &Report, out: &mut impl Write) -> io::Result<()> {
@@ -219,6 +220,8 @@ struct Document<'a> {
     paper_campaigns: Option<PaperCampaignsJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hidden: Option<Vec<HiddenJson<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    panels: Option<serde_json::Value>,
 }
 
 #[derive(Serialize)]
@@ -545,6 +548,7 @@ impl<'a> Document<'a> {
                 .hidden
                 .as_ref()
                 .map(|found| found.iter().map(HiddenJson::of).collect()),
+            panels: report.panels.as_deref().map(panels::json),
         }
     }
 }

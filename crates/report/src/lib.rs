@@ -10,6 +10,7 @@ mod inspect;
 mod inspect_page;
 mod json;
 mod manners;
+mod panels;
 pub mod paths;
 mod plan;
 mod plan_page;
@@ -17,6 +18,7 @@ pub mod replay;
 mod replay_page;
 pub mod suppression;
 mod text;
+pub mod usage;
 mod words;
 
 pub use changes::Told;

@@ -152,7 +152,7 @@ fn chart(
 ) -> std::fmt::Result {
     write!(
         page,
-        "<svg viewBox=\"0 -8 {WIDTH} {}\" role=\"img\" aria-label=\"share up to each volume\"><g class=\"axis\">",
+        "<figure><div class=\"wide\"><svg viewBox=\"0 -8 {WIDTH} {}\" role=\"img\" aria-label=\"share up to each volume\"><g class=\"axis\">",
         HEIGHT + 8.0
     )?;
     for tenth in [0, 25, 50, 75, 100] {
@@ -175,18 +175,23 @@ fn chart(
             count(volume)
         )?;
     }
-    write!(page, "</g>")?;
+    write!(
+        page,
+        "<text x=\"{WIDTH}\" y=\"{:.1}\" text-anchor=\"end\">requests of a source on one day</text></g>",
+        HEIGHT - 4.0
+    )?;
     for (name, limit) in [("k1", plan.limits.k1), ("k2", plan.limits.k2)] {
         let at = x(f64::from(limit));
         write!(
             page,
-            "<line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"0\" y2=\"{:.1}\" stroke=\"currentColor\" stroke-dasharray=\"4 4\"/><text x=\"{:.1}\" y=\"10\" style=\"font-size:12px\">{name} = {}</text>",
+            "<line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"0\" y2=\"{:.1}\" stroke=\"currentColor\" stroke-dasharray=\"4 4\"/><text x=\"{:.1}\" y=\"{:.1}\" style=\"font-size:12px\">{name} = {}</text>",
             HEIGHT - BOTTOM,
             at + 5.0,
+            HEIGHT - BOTTOM - 6.0,
             count(u64::from(limit))
         )?;
     }
-    for (place, (name, color, bands)) in CURVES.into_iter().enumerate() {
+    for (_, color, bands) in CURVES {
         write!(
             page,
             "<polyline fill=\"none\" stroke=\"var(--{color})\" stroke-width=\"2\" points=\""
@@ -196,14 +201,16 @@ fn chart(
             let share = value(volumes, bands, volume as u32);
             write!(page, "{:.1},{:.1} ", x(volume), y(share))?;
         }
-        write!(
+        write!(page, "\"/>")?;
+    }
+    writeln!(page, "</svg></div><ul class=\"legend\">")?;
+    for (name, color, _) in CURVES {
+        writeln!(
             page,
-            "\"/><text x=\"{:.1}\" y=\"{:.1}\" style=\"fill:var(--{color});font-size:13px\">— {name}</text>",
-            LEFT + 20.0 + 220.0 * place as f64,
-            HEIGHT - 2.0
+            "<li><i style=\"--band:var(--{color})\"></i>{name}</li>"
         )?;
     }
-    writeln!(page, "</svg>")
+    writeln!(page, "</ul></figure>")
 }
 
 fn table(

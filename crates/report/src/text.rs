@@ -18,12 +18,13 @@ use crate::by_paper;
 use crate::campaigns;
 use crate::hidden;
 use crate::manners;
+use crate::words::certainty;
 use crate::words::count;
 use crate::words::minute;
 use crate::words::share;
 use crate::words::size;
 use crate::words::span;
-use crate::words::sure;
+use crate::words::window_of_evidence;
 
 /// How much is shown.
 #[derive(Debug, Clone)]
@@ -190,10 +191,10 @@ fn list<'a>(
             ""
         };
         let head = format!(
-            "  {:>10}  {:<24} {kind}{} % sure{mixed}",
+            "  {:>10}  {:<24} {kind}{}{mixed}",
             count(source.requests),
             shorten(&source.source, 40),
-            sure(source.confidence)
+            certainty(source)
         );
         writeln!(page, "{}", shorten(&head, options.width))?;
         // A name that decides says it all; otherwise the strongest reasons do.
@@ -203,6 +204,12 @@ fn list<'a>(
         };
         for evidence in source.evidence.iter().take(reasons) {
             detail(page, options, &reason(evidence))?;
+        }
+        if reasons > 1
+            && !source.evidence.is_empty()
+            && let Some(window) = window_of_evidence(source)
+        {
+            detail(page, options, &window)?;
         }
         if let Some(agent) = &source.agent
             && source.decided_by != Some("declared_robot")
@@ -244,8 +251,19 @@ fn undecided(report: &Report, options: &TextOptions, page: &mut String) -> std::
             report.not_logged.join(", no ")
         )?;
     }
-    Ok(())
+    let heavy = report
+        .sources
+        .iter()
+        .filter(|source| source.class == Class::Undecided && source.requests >= HEAVY);
+    let few = TextOptions {
+        top: options.top.min(5),
+        ..options.clone()
+    };
+    list("Heaviest of these", heavy, &few, page)
 }
+
+/// Requests from which a source that could not be judged is worth a look.
+const HEAVY: u64 = 100;
 
 fn left_out(report: &Report, options: &TextOptions, page: &mut String) -> std::fmt::Result {
     let lines = &report.lines;

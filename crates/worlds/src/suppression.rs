@@ -42,6 +42,13 @@ impl Site {
         Site { plan, fixed }
     }
 
+    /// The links of a page that is downloaded now.
+    pub fn links(&self, random: &mut Random) -> Vec<u32> {
+        let others = self.plan.fixed..self.plan.links;
+        let drawn = others.map(|_| draw(&self.plan, random));
+        self.fixed.iter().copied().chain(drawn).collect()
+    }
+
     /// Where a link leads that was picked among all that a worker has found. As in the paper, the links of a page are drawn whenever it is
     /// downloaded: which of them it is does not matter then.
     fn follow(&self, random: &mut Random) -> u32 {

@@ -93,7 +93,7 @@ pub(crate) struct EvaluateArgs {
     /// Test the paths of signed-in users instead, on simulated forums (world:forum:60-69): Table I of the PathMarker paper, learned from half of
     /// the accounts and tested on the other half, and the model in use; with parents from markers and, weaker, from referrers. With
     /// --leave-kinds-out, also each kind of reader and crawler judged without having been learned
-    #[arg(long, conflicts_with_all = ["folds", "leave_one_out", "campaigns", "headers", "sessions", "labels", "derive_labels", "calibration", "json"])]
+    #[arg(long, conflicts_with_all = ["folds", "leave_one_out", "campaigns", "headers", "sessions", "labels", "derive_labels", "calibration"])]
     pub(crate) paths: bool,
     /// With --paths: write a page with Figures 2 and 3 of the paper to this file
     #[arg(long, value_name = "FILE", requires = "paths")]

@@ -14,6 +14,10 @@ pub(crate) enum PathsCommand {
     /// Judge the long sessions of users on a log whose pages have no markers. Weaker than markers: parents come from referrers, which a
     /// client can withhold or forge
     Judge(Box<JudgeArgs>),
+    /// List the signed-in users of a gate who are suspects or throttled, and why
+    Users(UsersArgs),
+    /// Make a signed-in user of a gate a normal user again, as if nothing had happened
+    Forgive(ForgiveArgs),
     /// Simulate what sealed links cost a crawler with many workers: Figures 4 and 5 of the PathMarker paper
     Suppression(SuppressionArgs),
 }
@@ -39,6 +43,25 @@ pub(crate) struct JudgeArgs {
     /// Number of users to list
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
+}
+
+/// The gate saves its users at once when somebody becomes a suspect, and else every minute.
+#[derive(Debug, Args)]
+pub(crate) struct UsersArgs {
+    /// The gate's settings file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
+}
+
+/// A gate that runs does so within a second, another when it starts.
+#[derive(Debug, Args)]
+pub(crate) struct ForgiveArgs {
+    /// The number of the user as 'paths users' and the log have it, or the name
+    #[arg(value_name = "USER")]
+    pub(crate) user: String,
+    /// The gate's settings file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
 }
 
 #[derive(Debug, Args)]

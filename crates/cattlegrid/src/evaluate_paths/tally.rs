@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 use cattlegrid_core::paths::PathKind;
 use cattlegrid_core::paths::Verdict;
 use cattlegrid_worlds::forum::Role;
+use serde_json::Value;
+use serde_json::json;
 
 use crate::evaluate_sessions::wilson;
 use crate::path_examples::PathSession;
@@ -88,17 +90,49 @@ impl Tally {
         self.write_accounts(page)
     }
 
-    fn write_rates(&self, page: &mut String) -> std::fmt::Result {
+    /// Sessions of people that were recognised, and all; then the same of crawlers.
+    fn recognised(&self) -> [(usize, usize); 2] {
         let people: usize = self.table[0].iter().sum();
-        let kept = self.table[0][0];
         let crawlers: usize = self.table[1..].iter().flatten().sum();
         let missed: usize = self.table[1..].iter().map(|row| row[0]).sum();
+        [(self.table[0][0], people), (crawlers - missed, crawlers)]
+    }
+
+    /// The same as JSON: what it was learned from, and by which rule.
+    pub(super) fn json(&self, learned: &str, rule: &str) -> Value {
+        let [people, crawlers] = self.recognised();
+        let share = |(right, all): (usize, usize)| {
+            let (low, high) = wilson(right, all.max(1));
+            json!({ "right": right, "sessions": all, "low": low, "high": high })
+        };
+        let counts = self.crawlers.values();
+        let entirely = counts.clone().filter(|count| count.wrong == count.all);
+        json!({
+            "learned": learned,
+            "rule": rule,
+            "counts": self.table,
+            "paper_percent": PAPER,
+            "shared": self.shared,
+            "people": share(people),
+            "crawlers": share(crawlers),
+            "accounts": {
+                "people": self.people.len(),
+                "accused": self.accused.len(),
+                "crawling": self.crawlers.len(),
+                "missed_entirely": entirely.count(),
+                "missed_sessions_max": counts.map(|count| count.wrong).max().unwrap_or(0),
+            },
+        })
+    }
+
+    fn write_rates(&self, page: &mut String) -> std::fmt::Result {
+        let [people, crawlers] = self.recognised();
         writeln!(
             page,
             "  people recognised    {} (paper {})\n  crawlers recognised  {} (paper {PAPER_CRAWLERS})",
-            rate(kept, people),
+            rate(people.0, people.1),
             PAPER[0][0],
-            rate(crawlers - missed, crawlers)
+            rate(crawlers.0, crawlers.1)
         )
     }
 

@@ -373,7 +373,7 @@ fn answers_garbage(gate: &Gate) -> Result<(), String> {
         "A".repeat(2000),
         String::new(),
         // A byte of its signature.
-        changed(&puzzle.token, 96, |byte| byte ^ 128),
+        changed(&puzzle.token, 104, |byte| byte ^ 128),
     ];
     for token in garbage {
         refused(&mut browser, &format!("token={token}&work={work}"))?;

@@ -79,7 +79,7 @@ fn values(head: &str, name: &str) -> Vec<String> {
         .collect()
 }
 
-fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+pub(crate) fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 

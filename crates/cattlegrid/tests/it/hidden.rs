@@ -84,10 +84,3 @@ fn threads_change_nothing_and_without_the_flag_nothing_is_split() {
     );
     assert!(text.contains("told by its session cookie"), "{text}");
 }
-
-#[test]
-fn what_can_be_read_only_once_is_refused() {
-    let output = run(&["analyze", "--hidden", "-"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("--hidden reads the logs twice"));
-}

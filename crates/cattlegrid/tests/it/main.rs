@@ -29,6 +29,7 @@ mod make_log;
 mod paths;
 mod plan;
 mod real_logs;
+mod report_page;
 mod schema;
 #[path = "../webdriver/session.rs"]
 mod session;
@@ -38,6 +39,7 @@ mod shape;
 mod skip;
 mod sources;
 mod trainer;
+mod usage;
 
 use std::io::Write;
 use std::path::Path;

@@ -111,7 +111,10 @@ fn evaluate_prints_table_i_and_draws_both_figures() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("figures.html");
     let html = page.to_str().unwrap();
-    let output = run(&["evaluate", "--paths", "world:forum:73", "--html", html]);
+    let json = folder.path().join("table.json");
+    let json = json.to_str().unwrap();
+    let world = "world:forum:73";
+    let output = run(&["evaluate", "--paths", world, "--html", html, "--json", json]);
     let text = stdout(&output);
     assert!(output.status.success(), "{text}");
     assert_eq!(text.matches("Table I, learned from half").count(), 4);
@@ -120,6 +123,18 @@ fn evaluate_prints_table_i_and_draws_both_figures() {
     let drawn = std::fs::read_to_string(page).unwrap();
     assert_eq!(drawn.matches("<svg").count(), 2);
     assert!(drawn.contains("Figure 2") && drawn.contains("Figure 3"));
+    let document = std::fs::read_to_string(json).unwrap();
+    let document: Value = serde_json::from_str(&document).unwrap();
+    let schema = include_str!("../../../../docs/schema/evaluate-paths.json");
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    assert_eq!(
+        crate::schema::errors(&schema, &document),
+        Vec::<String>::new()
+    );
+    // The same figures as in the text.
+    let people = &document["results"][0]["tables"][3]["people"];
+    let rate = format!("({} of {},", people["right"], people["sessions"]);
+    assert!(text.contains(&rate), "{rate}\n{text}");
 }
 
 #[test]

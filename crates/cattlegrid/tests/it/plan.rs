@@ -135,8 +135,6 @@ fn other_limits_and_the_page() {
     assert!(page.contains("Figure 7") && page.matches("<polyline").count() == 6);
     let output = run(&["plan", "--k1", "50", "--k2", "20", &path]);
     assert!(stderr(&output).contains("k1 = 50 must not be above k2 = 20"));
-    let output = run(&["plan", "-"]);
-    assert!(stderr(&output).contains("reads the logs twice"));
 }
 
 #[test]

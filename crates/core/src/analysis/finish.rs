@@ -43,9 +43,11 @@ use crate::profile::Profile;
 use crate::report::Band;
 use crate::report::HostReport;
 use crate::report::Inspection;
+use crate::report::Judged;
 use crate::report::Lesson;
 use crate::report::Lines;
 use crate::report::Report;
+use crate::report::RobotReport;
 use crate::report::SourceReport;
 use crate::report::Timeline;
 use crate::report::Totals;
@@ -78,10 +80,7 @@ pub(super) fn report(analysis: &Analysis) -> (Report, Before) {
     };
     let sites = sites(&analysis.tables, clock.bins as usize);
     let (first, last) = describe_log(&sites, &mut report);
-    let hosts = match analysis.settings.reading.by_host {
-        true => host_names(&analysis.hosts, &sites),
-        false => BTreeMap::new(),
-    };
+    let hosts = hosts(analysis, &sites);
     let agents = agents.into_index();
     let finder = Finder {
         tables: &analysis.tables,
@@ -135,6 +134,14 @@ pub(super) fn report(analysis: &Analysis) -> (Report, Before) {
         campaigns: campaigns.keys,
     };
     (report, before)
+}
+
+/// Names of hosts by number, where each is judged for itself.
+fn hosts(analysis: &Analysis, sites: &BTreeMap<Window, Site>) -> BTreeMap<u16, Arc<str>> {
+    match analysis.settings.reading.by_host {
+        true => host_names(&analysis.hosts, sites),
+        false => BTreeMap::new(),
+    }
 }
 
 /// What was read and what was skipped.
@@ -237,6 +244,8 @@ struct Part {
     sources: Vec<(Source, SourceReport)>,
     /// Bands of the sources in the sample.
     bands: Vec<(Source, Band)>,
+    /// The verdicts on all sources in short, where they are kept.
+    judged: Vec<(Source, Judged)>,
     /// Windows in which sources are crawlers.
     crawled: Vec<(Source, Window)>,
     inspection: Option<Inspection>,
@@ -265,6 +274,7 @@ impl Part {
         }
         whole.sources.extend(self.sources);
         whole.bands.extend(self.bands);
+        report.judged.extend(self.judged);
         whole.crawled.extend(self.crawled);
         for (number, host) in self.hosts {
             match whole.hosts.entry(number) {
@@ -482,6 +492,13 @@ impl Court<'_> {
         let mixed = trials.iter().any(|trial| trial.verdict.mixed);
         part.mixed += u64::from(mixed);
         let band = Band::of(verdict.class, verdict.kind);
+        if self.settings.second_look {
+            let judged = Judged {
+                mixed,
+                ..Judged::of(verdict)
+            };
+            part.judged.push((source, judged));
+        }
         self.count_hosts(trials, band, &mut part.hosts);
         let steps = &mut part.timeline.bands[band as usize];
         for (time, count) in &part.busy {
@@ -513,7 +530,7 @@ impl Court<'_> {
                 mixed,
                 campaign: numbers.next_back().map(|number| number as usize),
                 curve: self.curve(&part.busy, totals.requests),
-                robot: robot.map(|robot| self.describe_robot(robot)),
+                robot: robot.map(|robot| RobotReport::of(robot, self.knowledge)),
                 ..self.describe(source, trials, decisive, totals)
             };
             if is_focus {

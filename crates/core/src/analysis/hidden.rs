@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use cattlegrid_learn::series::Scratch;
 use rayon::prelude::*;
@@ -201,7 +202,7 @@ impl Inside {
 #[derive(Debug)]
 pub struct SecondReading {
     settings: Settings,
-    knowledge: Knowledge,
+    knowledge: Arc<Knowledge>,
     agents: AgentIndex,
     sites: BTreeMap<Window, Site>,
     clock: Clock,

@@ -18,6 +18,7 @@ use crate::knowledge::Knowledge;
 use crate::policy::Standing;
 use crate::profile::AgentTexts;
 use crate::profile::Gathered;
+use crate::profile::Glance;
 use crate::profile::Record;
 use crate::profile::Recorder;
 use crate::report::Lines;
@@ -67,6 +68,26 @@ pub(super) struct ParseContext<'a> {
 }
 
 impl ParseContext<'_> {
+    /// Reads the line at which the cursor stands into an empty request, and moves the cursor behind it. Gives the reason where the line
+    /// does not count, whoever sent it.
+    #[inline(always)]
+    fn read_next<'t>(
+        &self,
+        (text, format): (&'t [u8], &Format),
+        cursor: &mut Cursor,
+        reader: &'t mut Reader,
+        request: &mut Request<'t>,
+    ) -> Result<(), Skip> {
+        format.read_next(text, cursor, reader, request)?;
+        if request.forwarded != Field::NotLogged {
+            request.client = self.settings.reading.proxies.client(request);
+        }
+        match self.leaves_out(request) {
+            Some(skip) => Err(skip),
+            None => Ok(()),
+        }
+    }
+
     /// Why a request is left out whoever sent it.
     #[inline]
     fn leaves_out(&self, request: &Request<'_>) -> Option<Skip> {
@@ -82,9 +103,11 @@ impl ParseContext<'_> {
 
     /// True for a request that the knowledge base has refused.
     #[inline]
-    fn has_refused(&self, record: &Record, status: u16) -> bool {
+    fn has_refused(&self, source: Source, request: &Request<'_>) -> bool {
         self.standing.is_some_and(|standing| {
-            standing.has_refused(record.source(), record.agent, record.time, status)
+            let agent = request.agent.value();
+            let agent = agent.map_or(0, |agent| self.recorder.agent(agent));
+            standing.has_refused(source, agent, request.time, request.status)
         })
     }
 }
@@ -106,6 +129,8 @@ pub(super) struct Parsed {
     new_hosts: NewHosts,
     /// Lines of the source that is looked at closely.
     pub(super) examples: Vec<Vec<u8>>,
+    /// Lines of the file before this block's, once that is known.
+    pub(super) lines_before: u64,
     lines: u64,
     blank: u64,
     skips: Skips,
@@ -137,6 +162,8 @@ pub(super) struct Edge {
     pub(super) next: Option<u32>,
     pub(super) table: u16,
     pub(super) at: u32,
+    /// Number of its line in the block.
+    pub(super) line: u32,
 }
 
 /// Lines left out of one block: how many, and the first with its line number.
@@ -203,7 +230,8 @@ impl Parser {
             parsed.lines += 1;
             let start = cursor.at();
             let mut request = Request::default();
-            let read = format.read_next(text, &mut cursor, &mut self.reader, &mut request);
+            let read =
+                context.read_next((text, format), &mut cursor, &mut self.reader, &mut request);
             if let Err(skip) = read {
                 let (line, _) = split_line(&text[start..]);
                 if let Some(next) = format.with_header(line, &text[start..]) {
@@ -213,18 +241,11 @@ impl Parser {
                 parsed.leave_out(skip, line);
                 continue;
             }
-            if request.forwarded != Field::NotLogged {
-                request.client = settings.reading.proxies.client(&request);
-            }
-            if let Some(skip) = context.leaves_out(&request) {
-                parsed.leave_out(skip, split_line(&text[start..]).0);
-                continue;
-            }
             let mut record =
                 context
                     .recorder
                     .record(&request, context.knowledge, &mut self.gathered);
-            if context.has_refused(&record, request.status) {
+            if context.has_refused(record.source(), &request) {
                 parsed.leave_out(Skip::Refused, split_line(&text[start..]).0);
                 continue;
             }
@@ -247,6 +268,7 @@ impl Parser {
                 next: None,
                 table: table as u16,
                 at: records.len() as u32,
+                line: parsed.lines as u32,
             };
             let host = host.unwrap_or_default();
             self.sample
@@ -258,6 +280,39 @@ impl Parser {
         parsed.close(last);
         parsed.tokens.append(&mut self.gathered.tokens);
         parsed
+    }
+
+    /// Reads lines once more: gives each that counts to `each`, with its number in the block.
+    pub(super) fn look(
+        &mut self,
+        text: &[u8],
+        format: &Format,
+        context: &ParseContext<'_>,
+        mut each: impl FnMut(u64, &[u8], &Request<'_>, Glance),
+    ) {
+        let mut changed;
+        let mut format = format;
+        let mut cursor = Cursor::new(text);
+        let mut number = 0;
+        while cursor.at() < text.len() {
+            number += 1;
+            let start = cursor.at();
+            let mut request = Request::default();
+            let read =
+                context.read_next((text, format), &mut cursor, &mut self.reader, &mut request);
+            if read.is_err() {
+                let (line, _) = split_line(&text[start..]);
+                if let Some(next) = format.with_header(line, &text[start..]) {
+                    changed = next;
+                    format = &changed;
+                }
+                continue;
+            }
+            let glance = context.recorder.glance(&request);
+            if !context.has_refused(glance.source, &request) {
+                each(number, &text[start..cursor.at()], &request, glance);
+            }
+        }
     }
 }
 
@@ -284,6 +339,7 @@ impl Parsed {
             opaque: Vec::new(),
             new_hosts: NewHosts::default(),
             examples: Vec::new(),
+            lines_before: 0,
             lines: 0,
             blank: 0,
             skips: Skips::default(),
@@ -401,8 +457,9 @@ impl Parsed {
         lines.read += self.lines + block.long_lines.0;
         lines.parsed += self.len();
         lines.blank += self.blank;
+        self.lines_before = before + block.long_lines.0;
         for token in &mut self.opaque {
-            token.line += before + block.long_lines.0;
+            token.line += self.lines_before;
         }
         if block.long_lines.0 > 0 {
             note(

@@ -31,6 +31,16 @@ pub(super) struct Stitcher {
     /// Streams of the pieces.
     pieces: BTreeMap<u32, usize>,
     first_time: Option<u32>,
+    /// Pieces and numbers of the lines that stand outside of time, where a second look needs them.
+    left_out: Option<Vec<(u32, u64)>>,
+}
+
+/// A record that waits for the next one, with its table, piece and line.
+#[derive(Debug)]
+struct Held {
+    table: u16,
+    record: Record,
+    line: (u32, u64),
 }
 
 /// One row of records in time.
@@ -38,7 +48,7 @@ pub(super) struct Stitcher {
 struct Stream {
     last: Option<u32>,
     /// The last record of the last block, where it depends on the next one whether it counts.
-    held: Option<(u16, Record)>,
+    held: Option<Held>,
     sources: Sources,
 }
 
@@ -92,7 +102,7 @@ impl Stream {
     fn end(&self) -> Option<u32> {
         self.held
             .as_ref()
-            .map(|(_, record)| record.time)
+            .map(|held| held.record.time)
             .or(self.last)
     }
 }
@@ -104,7 +114,18 @@ impl Stitcher {
             streams: Vec::new(),
             pieces: BTreeMap::new(),
             first_time: None,
+            left_out: None,
         }
+    }
+
+    /// Notes from now on which lines are left out.
+    pub(super) fn keep_left_out(&mut self) {
+        self.left_out.get_or_insert_default();
+    }
+
+    /// Pieces and numbers of the lines that were left out.
+    pub(super) fn take_left_out(&mut self) -> Vec<(u32, u64)> {
+        self.left_out.take().unwrap_or_default()
     }
 
     /// Time of the first record that counts.
@@ -128,29 +149,57 @@ impl Stitcher {
         };
         self.pieces.insert(piece, number);
         parsed.stream = u16::try_from(number).unwrap_or(u16::MAX);
+        let tokens = self.streams[number].sources.look(parsed);
+        for token in &tokens {
+            remember(&mut self.left_out, (piece, token.line));
+        }
+        leave_out_tokens(tokens, piece, parsed, lines);
+        self.settle(number, piece, first, parsed, lines);
+        self.walk(number, piece, parsed, lines);
+    }
+
+    /// Decides about the record that was held at the end of the piece before, now that it is known what follows it.
+    fn settle(
+        &mut self,
+        number: usize,
+        piece: u32,
+        first: u32,
+        parsed: &mut Parsed,
+        lines: &mut Lines,
+    ) {
+        let stream = &mut self.streams[number];
+        let Some(Held {
+            table,
+            record,
+            line,
+        }) = stream.held.take()
+        else {
+            return;
+        };
+        if stream
+            .last
+            .is_some_and(|last| is_excursion(last, record.time, first, self.jump_seconds))
+        {
+            leave_out(&record, piece, lines);
+            remember(&mut self.left_out, line);
+            return;
+        }
+        stream.last = Some(record.time);
+        self.first_time.get_or_insert(record.time);
+        // In front of its table's records: it came before them.
+        let records = &mut parsed.records[usize::from(table)];
+        records.insert(0, record);
+        parsed
+            .edges
+            .iter_mut()
+            .filter(|edge| edge.table == table)
+            .for_each(|edge| edge.at += 1);
+    }
+
+    /// Takes records out that leap away in time and back.
+    fn walk(&mut self, number: usize, piece: u32, parsed: &mut Parsed, lines: &mut Lines) {
         let jump = self.jump_seconds;
         let stream = &mut self.streams[number];
-        let tokens = stream.sources.look(parsed);
-        leave_out_tokens(tokens, piece, parsed, lines);
-        if let Some((table, record)) = stream.held.take() {
-            if stream
-                .last
-                .is_some_and(|last| is_excursion(last, record.time, first, jump))
-            {
-                leave_out(&record, piece, lines);
-            } else {
-                stream.last = Some(record.time);
-                self.first_time.get_or_insert(record.time);
-                // In front of its table's records: it came before them.
-                let records = &mut parsed.records[usize::from(table)];
-                records.insert(0, record);
-                parsed
-                    .edges
-                    .iter_mut()
-                    .filter(|edge| edge.table == table)
-                    .for_each(|edge| edge.at += 1);
-            }
-        }
         let third = parsed.edges.get(1).and_then(|second| second.next);
         for edge in &parsed.edges {
             // Between two edges time flows on without a jump: the nearest neighbour counts.
@@ -160,9 +209,14 @@ impl Stitcher {
             let last = neighbour.or(stream.last);
             let far = last.is_none_or(|last| last.abs_diff(edge.time) > jump);
             let record = &mut parsed.records[usize::from(edge.table)][edge.at as usize];
+            let line = (piece, parsed.lines_before + u64::from(edge.line));
             match edge.next {
                 None if far => {
-                    stream.held = Some((edge.table, *record));
+                    stream.held = Some(Held {
+                        table: edge.table,
+                        record: *record,
+                        line,
+                    });
                     record.kill();
                 }
                 Some(next)
@@ -173,6 +227,7 @@ impl Stitcher {
                         ) =>
                 {
                     leave_out(record, piece, lines);
+                    remember(&mut self.left_out, line);
                     record.kill();
                 }
                 _ => {
@@ -206,7 +261,7 @@ impl Stitcher {
     pub(super) fn release(&mut self, tables: usize) -> Vec<Parsed> {
         let mut released = Vec::new();
         for (number, stream) in self.streams.iter_mut().enumerate() {
-            if let Some((table, record)) = stream.held.take() {
+            if let Some(Held { table, record, .. }) = stream.held.take() {
                 self.first_time.get_or_insert(record.time);
                 released.push(Parsed::single(
                     tables,
@@ -217,6 +272,13 @@ impl Stitcher {
             }
         }
         released
+    }
+}
+
+/// Remembers a line that is left out, where somebody asks for that.
+fn remember(left_out: &mut Option<Vec<(u32, u64)>>, line: (u32, u64)) {
+    if let Some(all) = left_out {
+        all.push(line);
     }
 }
 

@@ -54,19 +54,19 @@ const DECIBANS_MANY: f64 = 12.0;
 /// Nor does a cache explain it from more pages than one person reads, where parts came with so many views of others.
 const VIEWS_MANY: f64 = 50.0;
 /// What coming again for days is worth, by the pages that were sent: hardly a cache lasts that long. It takes this share of a folder's views with
-/// parts.
+/// parts, and all of it counts from the larger one: a verdict must not hang on a hundredth of what others happen to load.
 const DECIBANS_DAYS: [(u32, f64); 3] = [(100, 11.0), (30, 9.0), (0, 6.0)];
 /// What it is worth over this many days: no cache lasts that long.
 const DAYS_MANY: u32 = 60;
 const DECIBANS_MONTHS: f64 = 10.0;
-const FIRST_MIN: f64 = 0.3;
+const FIRST_SHARES: [f64; 2] = [0.3, 0.4];
 /// What it is worth that none of several browsers loads a part: they do not all have everything in their caches.
 const SEVERAL_AGENTS: [(usize, f64); 3] = [(3, 9.0), (4, 10.0), (5, 11.0)];
 /// Pages from which that counts.
 const SEVERAL_SHOWN: u32 = 3;
 /// What several pages without a part are worth at once, where most views come with parts: a warm cache explains it, too.
 const DECIBANS_SOME: f64 = 3.0;
-const FIRST_USUAL: f64 = 0.5;
+const FIRST_USUAL: [f64; 2] = [0.5, 0.6];
 
 impl Detector for SkippedPageParts {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
@@ -88,9 +88,9 @@ impl Detector for SkippedPageParts {
         };
         // Who goes from page to page by links may have everything in the cache.
         let reads = profile.goes_by_links();
-        let least = match first >= FIRST_MIN && !reads {
-            true => self.least(profile, bare, first),
-            false => 0.0,
+        let least = match reads {
+            true => 0.0,
+            false => self.least(profile, bare, first) * share_between(first, FIRST_SHARES),
         };
         let is_too_much = views >= VIEWS_MANY && self.is_more_than_one_reads(profile) && !loads;
         let least = if is_too_much {
@@ -138,6 +138,11 @@ impl Detector for SkippedPageParts {
     }
 }
 
+/// How far a value is from the first of two to the second: 0 up to the first, 1 from the second on.
+fn share_between(value: f64, [none, all]: [f64; 2]) -> f64 {
+    ((value - none) / (all - none)).clamp(0.0, 1.0)
+}
+
 /// Browsers that loaded nothing: each part was loaded by one of them. None where at least half may have loaded one.
 fn bare_agents(profile: &Profile) -> usize {
     let (agents, parts) = (profile.agents.count(), profile.assets as usize);
@@ -175,8 +180,8 @@ impl SkippedPageParts {
                     .find(|(from, _)| profile.shown >= *from);
                 weighs.map_or(0.0, |(_, decibans)| *decibans)
             }
-            true if first >= FIRST_USUAL => DECIBANS_SOME,
-            _ => 0.0,
+            true => DECIBANS_SOME * share_between(first, FIRST_USUAL),
+            false => 0.0,
         }
     }
 

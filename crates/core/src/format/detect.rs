@@ -18,6 +18,8 @@ pub enum Detection {
     NoLines,
     /// No format reads even half of them. The message says so of the log, what was seen and what to try.
     Unknown(String),
+    /// The same, and no server writes its requests like this: an error log, or some other file. The message says so.
+    Foreign(String),
 }
 
 /// Finds the format that reads the most of the first lines.
@@ -58,7 +60,7 @@ pub fn detect(first_lines: &[u8]) -> Detection {
     if read * 2 > lines.len() - others {
         Detection::Found(format)
     } else {
-        Detection::Unknown(unknown(&lines))
+        unknown(&lines)
     }
 }
 
@@ -113,33 +115,37 @@ fn add_others(format: &mut Format, formats: &[Format], lines: &[&[u8]]) {
 }
 
 /// An explanation from the first line, with the nearest thing to try.
-fn unknown(lines: &[&[u8]]) -> String {
+fn unknown(lines: &[&[u8]]) -> Detection {
     let line = lines[0];
     let shown = printable(&line[..line.len().min(200)]);
     if let Some(name) = lines.iter().find_map(|line| foreign(line)) {
-        return format!(
+        return Detection::Foreign(format!(
             "is no access log: it looks like {name}. Its first line is\n    {shown}\nGive the log in which the server writes its requests (often access.log)."
-        );
+        ));
     }
-    let hint = if line.starts_with(b"{") {
+    let says = |hint: &str| {
+        format!("has a format that was not recognised. Its first line is\n    {shown}\nand {hint}")
+    };
+    if line.starts_with(b"{") {
         let keys = super::json::top_keys(line);
         let keys = if keys.is_empty() {
             "none could be read".to_owned()
         } else {
             keys.join(", ")
         };
-        format!(
+        Detection::Unknown(says(&format!(
             "it is JSON; name its keys, for instance --format json:source=KEY,time=KEY,request=KEY,status=KEY (keys in this line: {keys})"
-        )
+        )))
     } else if memchr::memchr(b'[', line).is_some() && memchr::memchr(b'"', line).is_some() {
-        "it looks like a web server's log with fields of its own: give the server's format string, for instance \
-         --format '%h %l %u %t \"%r\" %>s %b' (Apache) or '$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent' (nginx)"
-            .to_owned()
+        Detection::Unknown(says(
+            "it looks like a web server's log with fields of its own: give the server's format string, for instance \
+             --format '%h %l %u %t \"%r\" %>s %b' (Apache) or '$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent' (nginx)",
+        ))
     } else {
-        "it does not look like a web access log; if it is one, give its format string with --format"
-            .to_owned()
-    };
-    format!("has a format that was not recognised. Its first line is\n    {shown}\nand {hint}")
+        Detection::Foreign(says(
+            "it does not look like a web access log; if it is one, give its format string with --format",
+        ))
+    }
 }
 
 #[cfg(test)]
@@ -150,7 +156,9 @@ mod tests {
         match detect(lines.as_bytes()) {
             Detection::Found(format) => assert_eq!(format.name(), expected),
             Detection::NoLines => assert_eq!(expected, "nothing"),
-            Detection::Unknown(message) => assert!(message.contains(expected), "{message}"),
+            Detection::Unknown(message) | Detection::Foreign(message) => {
+                assert!(message.contains(expected), "{message}");
+            }
         }
     }
 

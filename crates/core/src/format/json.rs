@@ -1,6 +1,7 @@
 //! JSON lines: which keys of which server mean what, and the request they make. [`walk`] goes through a line.
 
 mod flat;
+mod own;
 mod walk;
 
 use super::Skip;
@@ -29,6 +30,8 @@ pub(super) struct JsonFormat {
     has_decision: bool,
     /// The map names header fields in which browsers and programs differ.
     has_headers: bool,
+    /// The lines are our own gate's.
+    is_own: bool,
 }
 
 /// One key, with what it means and the keys below it.
@@ -178,6 +181,7 @@ impl JsonFormat {
         let format = JsonFormat::custom(map).ok()?;
         Some(JsonFormat {
             duration_unit_us,
+            is_own: name == "json_cattlegrid",
             ..format
         })
     }
@@ -214,12 +218,14 @@ impl JsonFormat {
             duration_unit_us: 1e6,
             has_decision: seen[Part::Decision as usize] > 0,
             has_headers: HEADERS.iter().any(|part| seen[*part as usize] > 0),
+            is_own: false,
         })
     }
 
     /// Takes the key of this name as the list of addresses that proxies pass on.
     pub(super) fn set_forwarded(&mut self, key: &str) {
         self.root.insert(key, Part::Forwarded, 1);
+        self.is_own = false;
     }
 
     /// Reads one line.
@@ -228,6 +234,12 @@ impl JsonFormat {
         line: &'a [u8],
         scratch: &'a mut Scratch,
     ) -> Result<Request<'a>, Skip> {
+        if self.is_own
+            && let Some(mut request) = own::read(line, &mut scratch.headers)
+        {
+            request.headers = Headers::of(&scratch.headers);
+            return Ok(request);
+        }
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         let text = std::str::from_utf8(line);
         scratch.text.clear();
@@ -340,6 +352,11 @@ impl JsonFormat {
         };
         Ok(request)
     }
+}
+
+/// True for a line in the form of our own gate.
+pub(super) fn is_own(line: &[u8]) -> bool {
+    own::read(line, &mut Vec::new()).is_some()
 }
 
 /// When a request came: a number since 1970, or a text.

@@ -56,6 +56,8 @@ pub struct OddityLimits {
     pub unmarked_percent: u32,
     /// Pages within [`FAST_MS`] that are free: a browser that starts opens all its tabs.
     pub at_once: u32,
+    /// Pieces without a marker that scripts may load on one page.
+    pub pieces: u32,
 }
 
 impl Default for OddityLimits {
@@ -65,12 +67,16 @@ impl Default for OddityLimits {
             unmarked: 10,
             unmarked_percent: 30,
             at_once: 10,
+            pieces: 10,
         }
     }
 }
 
 /// The time within which pages come at once, in milliseconds.
 const FAST_MS: u64 = 5000;
+/// Broken and fast requests of one minute that count. A browser that restores a hundred old tabs must not make a suspect; a crawler goes on.
+const BURST_MAX: u32 = 20;
+const BURST_MS: u64 = 60_000;
 /// Pages of which the browser that loaded them is remembered.
 const RECENT: usize = 32;
 
@@ -97,8 +103,19 @@ impl Link {
     }
 }
 
+/// What a request has brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loaded {
+    /// A page.
+    Page,
+    /// A piece of a page that a script asked for. Scripts make addresses of their own, which have no markers.
+    Piece,
+    /// A redirect: the page comes with the next request.
+    Redirect,
+}
+
 /// One page request of a signed-in user.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserRequest {
     /// Milliseconds since 1970.
     pub at_ms: u64,
@@ -112,8 +129,19 @@ pub struct UserRequest {
     pub link: Link,
     /// Hash of the referrer's address; `None` where there is none, or one of another site, or of the front page alone.
     pub referrer: Option<u64>,
-    /// Hash of user agent and session cookie.
-    pub client: u64,
+    /// The browser that sent it.
+    pub client: Browser,
+    /// What it has brought.
+    pub loaded: Loaded,
+}
+
+/// A browser, as far as requests tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Browser {
+    /// Hash of the user agent.
+    pub agent: u64,
+    /// Hash of the session cookie.
+    pub session: u64,
 }
 
 impl UserRequest {
@@ -131,23 +159,32 @@ impl UserRequest {
 /// What one user has done on one day.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Day {
-    number: u32,
-    requests: u32,
-    unmarked: u32,
-    counts: [u32; Oddity::ALL.len()],
+    pub(super) number: u32,
+    pub(super) requests: u32,
+    pub(super) unmarked: u32,
+    pub(super) counts: [u32; Oddity::ALL.len()],
     /// Since when pages come at once, and how many have come.
     since_ms: u64,
     at_once: u32,
+    /// Since when broken and fast requests come, and how many have counted.
+    burst_ms: u64,
+    burst: u32,
+    /// Pieces that scripts have loaded since the last page.
+    pieces: u32,
     /// Pages and the browsers that loaded them, the latest last.
-    recent: Vec<(u64, u64)>,
+    recent: Vec<(u64, Browser)>,
+}
+
+/// What became of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// What is odd about it.
+    pub(super) odd: Vec<Oddity>,
+    /// It belongs to the user's path.
+    pub(super) is_entry: bool,
 }
 
 impl Day {
-    /// Odd requests of each kind.
-    pub(super) fn counts(&self) -> [u32; Oddity::ALL.len()] {
-        self.counts
-    }
-
     /// All odd requests; one that is odd in two ways counts once for each.
     pub(super) fn odd(&self) -> u32 {
         self.counts.iter().sum()
@@ -159,7 +196,7 @@ impl Day {
     }
 
     /// Takes in a request, and says what is odd about it.
-    pub(super) fn observe(&mut self, request: &UserRequest, limits: &OddityLimits) -> Vec<Oddity> {
+    pub(super) fn observe(&mut self, request: &UserRequest, limits: &OddityLimits) -> Seen {
         if request.day != self.number {
             // What browsers have loaded does not end at midnight.
             *self = Day {
@@ -168,41 +205,81 @@ impl Day {
                 ..Day::default()
             };
         }
+        if self.is_of_page(request, limits) {
+            return Seen {
+                odd: Vec::new(),
+                is_entry: false,
+            };
+        }
         self.requests += 1;
+        let is_entry = request.loaded != Loaded::Redirect;
         let of_link = match request.link {
             Link::Unmarked => self
                 .is_unmarked_too_often(limits)
                 .then_some(Oddity::Unmarked),
             Link::Broken => Some(Oddity::Broken),
             Link::OtherUser => Some(Oddity::OtherUser),
+            // The request that follows a redirect says the same once more.
+            Link::Own(_) if !is_entry => None,
             Link::Own(parent) => self.contradiction(request, parent),
         };
-        let fast = self.is_fast(request.at_ms, limits).then_some(Oddity::Fast);
-        let odd: Vec<Oddity> = [of_link, fast].into_iter().flatten().collect();
+        let fast = is_entry && self.is_fast(request.at_ms, limits);
+        let found = [of_link, fast.then_some(Oddity::Fast)]
+            .into_iter()
+            .flatten();
+        let odd: Vec<Oddity> = found
+            .filter(|oddity| self.counts_now(*oddity, request.at_ms))
+            .collect();
         for oddity in &odd {
             self.counts[*oddity as usize] += 1;
         }
-        self.remember(request);
-        odd
+        if is_entry {
+            self.remember(request);
+        }
+        Seen { odd, is_entry }
+    }
+
+    /// True for a piece that belongs to the page before it, as far as a person can have asked for it.
+    fn is_of_page(&mut self, request: &UserRequest, limits: &OddityLimits) -> bool {
+        if request.loaded != Loaded::Piece || request.link != Link::Unmarked {
+            self.pieces = 0;
+            return false;
+        }
+        self.pieces += 1;
+        self.pieces <= limits.pieces
     }
 
     fn is_unmarked_too_often(&mut self, limits: &OddityLimits) -> bool {
         self.unmarked += 1;
         let share = u64::from(self.requests) * u64::from(limits.unmarked_percent) / 100;
         // Those that were odd do not count against the next ones.
-        let free = self.unmarked - self.counts[Oddity::Unmarked as usize];
+        let free = self
+            .unmarked
+            .saturating_sub(self.counts[Oddity::Unmarked as usize]);
         u64::from(free) > u64::from(limits.unmarked) + share
     }
 
     /// What contradicts a marker of the user's own.
     fn contradiction(&self, request: &UserRequest, parent: u64) -> Option<Oddity> {
-        // Who loads a page again, or goes back, sends what was sent before: page, marker and referrer belong together.
-        if request.referrer.is_some_and(|referrer| referrer != parent) {
+        // Who loads a page again, or goes back, sends what was sent before: page, marker and referrer belong together. Scripts may give a page
+        // an address under which nobody has loaded it; that contradicts nothing.
+        let is_loaded = |page: u64| self.recent.iter().any(|(loaded, _)| *loaded == page);
+        let is_other = |referrer: u64| referrer != parent && is_loaded(referrer);
+        if request.referrer.is_some_and(is_other) {
             return Some(Oddity::Referrer);
         }
         let shown = || self.recent.iter().filter(|(page, _)| *page == parent);
-        let is_elsewhere =
-            shown().next().is_some() && shown().all(|(_, client)| *client != request.client);
+        let client = request.client;
+        let by_same_agent = || shown().filter(|(_, known)| known.agent == client.agent);
+        let is_elsewhere = match (shown().next(), by_same_agent().next()) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            // Many sites give a new session cookie with each response: only one that was seen before belongs to another browser.
+            (Some(_), Some(_)) => {
+                by_same_agent().all(|(_, known)| *known != client)
+                    && self.recent.iter().any(|(_, known)| *known == client)
+            }
+        };
         is_elsewhere.then_some(Oddity::Client)
     }
 
@@ -212,6 +289,18 @@ impl Day {
         }
         self.at_once += 1;
         self.at_once > limits.at_once
+    }
+
+    /// False where as many of its kind have counted within a minute as may.
+    fn counts_now(&mut self, oddity: Oddity, at_ms: u64) -> bool {
+        if !matches!(oddity, Oddity::Broken | Oddity::Fast) {
+            return true;
+        }
+        if at_ms.saturating_sub(self.burst_ms) >= BURST_MS {
+            (self.burst_ms, self.burst) = (at_ms, 0);
+        }
+        self.burst += 1;
+        self.burst <= BURST_MAX
     }
 
     fn remember(&mut self, request: &UserRequest) {
@@ -238,12 +327,18 @@ mod tests {
             page,
             link,
             referrer: link.parent(),
-            client: 5,
+            client: DESK,
+            loaded: Loaded::Page,
         }
     }
 
+    const DESK: Browser = Browser {
+        agent: 5,
+        session: 50,
+    };
+
     fn observe(day: &mut Day, request: &UserRequest) -> Vec<Oddity> {
-        day.observe(request, &OddityLimits::default())
+        day.observe(request, &OddityLimits::default()).odd
     }
 
     #[test]
@@ -291,49 +386,111 @@ mod tests {
         );
         check(&mut day, request(60, 3, Link::Broken), &[Oddity::Broken]);
         let forged = UserRequest {
-            referrer: Some(99),
+            referrer: Some(2),
             ..request(120, 4, Link::Own(3))
         };
         check(&mut day, forged, &[Oddity::Referrer]);
+        let renamed = UserRequest {
+            referrer: Some(99),
+            ..forged
+        };
+        check(&mut day, renamed, &[]);
         let silent = UserRequest {
             referrer: None,
             ..request(180, 5, Link::Own(4))
         };
         check(&mut day, silent, &[]);
-        assert_eq!(day.counts(), [1, 1, 0, 1, 0, 0]);
+        assert_eq!(day.counts, [1, 1, 0, 1, 0, 0]);
     }
 
     #[test]
     fn a_link_belongs_to_the_browser_that_loaded_its_page() {
         let mut day = Day::default();
-        let telephone = |request: UserRequest| UserRequest {
-            client: 6,
-            ..request
-        };
+        let by = |client: Browser, request: UserRequest| UserRequest { client, ..request };
+        let telephone = Browser { agent: 6, ..DESK };
         assert_eq!(observe(&mut day, &request(0, 2, Link::Own(HOME))), []);
         // Two devices side by side: each follows its own links.
-        assert_eq!(
-            observe(&mut day, &telephone(request(60, 3, Link::Own(HOME)))),
-            []
-        );
-        assert_eq!(
-            observe(&mut day, &telephone(request(120, 4, Link::Own(3)))),
-            []
-        );
+        let own = by(telephone, request(60, 3, Link::Own(HOME)));
+        assert_eq!(observe(&mut day, &own), []);
+        let own = by(telephone, request(120, 4, Link::Own(3)));
+        assert_eq!(observe(&mut day, &own), []);
         assert_eq!(observe(&mut day, &request(180, 5, Link::Own(2))), []);
         // Workers that share what they found do not.
-        let shared = telephone(request(240, 6, Link::Own(5)));
+        let shared = by(telephone, request(240, 6, Link::Own(5)));
         assert_eq!(observe(&mut day, &shared), [Oddity::Client]);
+        // Nor those of one agent that each have a session.
+        let worker = Browser {
+            session: 51,
+            ..DESK
+        };
+        let first = by(worker, request(300, 7, Link::Own(5)));
+        assert_eq!(observe(&mut day, &first), [], "the first is new");
+        assert_eq!(observe(&mut day, &request(360, 8, Link::Own(5))), []);
+        let next = by(worker, request(420, 9, Link::Own(8)));
+        assert_eq!(observe(&mut day, &next), [Oddity::Client]);
+    }
+
+    #[test]
+    fn a_session_cookie_may_change_with_every_response() {
+        let mut day = Day::default();
+        for step in 0..100 {
+            let session = 1000 + step;
+            let client = Browser { session, ..DESK };
+            let link = Link::Own(HOME + step.saturating_sub(1));
+            let request = request(60 * step, HOME + step, link);
+            assert_eq!(observe(&mut day, &UserRequest { client, ..request }), []);
+        }
     }
 
     #[test]
     fn tabs_may_be_restored_but_not_all_day() {
         let mut day = Day::default();
-        let tabs: usize = (0..30)
-            .map(|tab| observe(&mut day, &request(0, 100 + tab, Link::Own(HOME))).len())
-            .sum();
-        assert_eq!(tabs, 20, "below what makes a suspect");
-        let later = request(3600, 500, Link::Own(100));
-        assert_eq!(observe(&mut day, &later), []);
+        let mut restore = |second: u64, tabs: u64, link: Link| -> usize {
+            let tabs = (0..tabs).map(|tab| request(second, 100 + tab, link));
+            tabs.map(|tab| observe(&mut day, &tab).len()).sum()
+        };
+        assert_eq!(restore(0, 30, Link::Own(HOME)), 20);
+        assert_eq!(restore(3600, 1, Link::Own(100)), 0);
+        let odd = restore(86_400, 100, Link::Broken);
+        assert_eq!(odd, 20, "a hundred old tabs are below what makes a suspect");
+        assert_eq!(restore(86_470, 100, Link::Broken), 20, "who goes on is not");
+    }
+
+    #[test]
+    fn a_redirect_is_no_page_and_hides_nothing() {
+        let mut day = Day::default();
+        let led = |request: UserRequest| UserRequest {
+            loaded: Loaded::Redirect,
+            ..request
+        };
+        for step in 0..100 {
+            let through = led(request(60 * step, 1000 + step, Link::Own(HOME)));
+            let seen = day.observe(&through, &OddityLimits::default());
+            assert_eq!((seen.odd.len(), seen.is_entry), (0, false));
+        }
+        let foreign = led(request(9000, 5, Link::OtherUser));
+        assert_eq!(observe(&mut day, &foreign), [Oddity::OtherUser]);
+    }
+
+    #[test]
+    fn scripts_load_pieces_of_a_page_but_not_the_whole_site() {
+        let mut day = Day::default();
+        let mut entries = 0;
+        for step in 0..1000 {
+            let piece = UserRequest {
+                loaded: Loaded::Piece,
+                ..request(60 * step, step, Link::Unmarked)
+            };
+            entries += u32::from(day.observe(&piece, &OddityLimits::default()).is_entry);
+        }
+        assert_eq!(entries, 990);
+        assert!(day.odd() > 600, "{}", day.odd());
+        let page = request(70_000, 1, Link::Own(HOME));
+        assert!(day.observe(&page, &OddityLimits::default()).is_entry);
+        let piece = UserRequest {
+            loaded: Loaded::Piece,
+            ..request(70_001, 7, Link::Unmarked)
+        };
+        assert!(!day.observe(&piece, &OddityLimits::default()).is_entry);
     }
 }

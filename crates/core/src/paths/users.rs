@@ -52,7 +52,8 @@ pub struct UserLimits {
     pub oddities: OddityLimits,
     /// Users in the table; those silent for longest go first.
     pub users: usize,
-    /// Milliseconds within which a second suspicion throttles, and after which nobody is throttled any longer.
+    /// Milliseconds after which everything is forgotten: what somebody did, and what somebody is suspected of. A second suspicion within this
+    /// time throttles.
     pub memory_ms: u64,
 }
 
@@ -75,23 +76,44 @@ pub struct Noted {
     pub standing: UserStanding,
     /// The user is treated otherwise than before.
     pub is_new: bool,
+    /// The long session that was completed by it, if it looks like a person's.
+    pub session: Option<Vec<Entry>>,
+}
+
+/// A user who is treated otherwise than others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// The number of the user.
+    pub user: u64,
+    /// The name, where it is kept.
+    pub name: String,
+    /// How the user is treated.
+    pub standing: UserStanding,
+    /// Since when, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// Odd requests of the day of each kind, at that time.
+    pub odd: [u32; Oddity::ALL.len()],
 }
 
 #[derive(Debug)]
-struct User {
-    standing: UserStanding,
-    day: Day,
+pub(super) struct User {
+    /// Empty where names are not kept.
+    pub(super) name: String,
+    pub(super) standing: UserStanding,
+    pub(super) day: Day,
     /// Entries since the last judgement: fewer than a long session.
-    pending: Vec<Entry>,
-    last_ms: u64,
-    suspected_ms: Option<u64>,
+    pub(super) pending: Vec<Entry>,
+    pub(super) last_ms: u64,
+    pub(super) suspected_ms: Option<u64>,
+    /// Odd requests of each kind at the last suspicion.
+    pub(super) blamed: [u32; Oddity::ALL.len()],
 }
 
 /// All users who came lately.
 #[derive(Debug, Default)]
 pub struct Users {
-    limits: UserLimits,
-    users: HashMap<u64, User>,
+    pub(super) limits: UserLimits,
+    pub(super) users: HashMap<u64, User>,
 }
 
 impl Users {
@@ -122,7 +144,62 @@ impl Users {
     /// Odd requests of a user today, of each kind.
     pub fn odd(&self, user: u64) -> [u32; Oddity::ALL.len()] {
         let known = self.users.get(&user);
-        known.map_or_else(Default::default, |user| user.day.counts())
+        known.map_or_else(Default::default, |user| user.day.counts)
+    }
+
+    /// Those who are treated otherwise than others, the latest first.
+    pub fn suspects(&self) -> Vec<Listed> {
+        let list = |(number, user): (&u64, &User)| Listed {
+            user: *number,
+            name: user.name.clone(),
+            standing: user.standing,
+            since_ms: user.suspected_ms.unwrap_or(0),
+            odd: user.blamed,
+        };
+        let all = self.users.iter().map(list);
+        let mut listed: Vec<Listed> = all
+            .filter(|listed| listed.standing != UserStanding::Normal)
+            .collect();
+        listed.sort_by_key(|listed| (std::cmp::Reverse(listed.since_ms), listed.user));
+        listed
+    }
+
+    /// The number of a user by name.
+    pub fn named(&self, name: &str) -> Option<u64> {
+        let known = self.users.iter();
+        known
+            .filter(|(_, user)| !user.name.is_empty() && user.name == name)
+            .map(|(number, _)| *number)
+            .min()
+    }
+
+    /// Keeps the name of a user who is in the table.
+    pub fn introduce(&mut self, user: u64, name: &str) {
+        if let Some(user) = self.users.get_mut(&user)
+            && user.name != name
+        {
+            name.clone_into(&mut user.name);
+        }
+    }
+
+    /// Other limits, from now on.
+    pub fn set_limits(&mut self, limits: UserLimits) {
+        self.limits = limits;
+    }
+
+    /// Forgets all names.
+    pub fn forget_names(&mut self) {
+        self.users.values_mut().for_each(|user| user.name.clear());
+    }
+
+    /// Forgets what is older than the limits say, also that somebody is a suspect.
+    pub fn forget_old(&mut self, now_ms: u64) {
+        let limits = self.limits;
+        let is_old = |at_ms: u64| now_ms.saturating_sub(at_ms) >= limits.memory_ms;
+        self.users.retain(|_, user| {
+            user.pending.retain(|entry| !is_old(entry.at_ms));
+            user.current(now_ms, &limits) != UserStanding::Normal || !is_old(user.last_ms)
+        });
     }
 
     /// Takes in a page request, and judges its user's path where a long session is complete.
@@ -141,28 +218,37 @@ impl Users {
         self.make_room(request.user);
         let limits = self.limits;
         let user = self.users.entry(request.user).or_insert_with(User::new);
-        let before = user.current(request.at_ms, &limits);
+        let before = user.standing;
+        let current = user.current(request.at_ms, &limits);
         user.last_ms = user.last_ms.max(request.at_ms);
-        let odd = match before {
-            UserStanding::Normal => user.day.observe(request, &limits.oddities),
-            // What a suspect does is no evidence of what it will do once it is normal again.
-            UserStanding::Suspect(_) | UserStanding::Throttled(_) => Vec::new(),
+        let mut noted = Noted {
+            odd: Vec::new(),
+            standing: current,
+            is_new: current != before,
+            session: None,
         };
-        if before == UserStanding::Normal {
+        if current != UserStanding::Normal {
+            // What a suspect does is no evidence of what it will do once it is normal again.
+            return noted;
+        }
+        let seen = user.day.observe(request, &limits.oddities);
+        noted.odd = seen.odd;
+        if seen.is_entry {
             user.pending.push(request.entry());
-            let is_complete = user.pending.len() >= cut.entries;
-            let path = is_complete.then(|| std::mem::take(&mut user.pending));
-            let path = path.and_then(|entries| kind(&entries)).map(Cause::Path);
-            let is_odd = user.day.odd() >= limits.oddities.a_day;
-            if let Some(cause) = is_odd.then_some(Cause::Oddities).or(path) {
+        }
+        let is_complete = user.pending.len() >= cut.entries;
+        let session = is_complete.then(|| user.take_session());
+        let path = session.as_deref().and_then(kind).map(Cause::Path);
+        let is_odd = user.day.odd() >= limits.oddities.a_day;
+        match is_odd.then_some(Cause::Oddities).or(path) {
+            Some(cause) => {
                 user.suspect(cause, request.at_ms, &limits);
+                noted.standing = user.standing;
+                noted.is_new = true;
             }
+            None => noted.session = session,
         }
-        Noted {
-            odd,
-            standing: user.standing,
-            is_new: user.standing != before,
-        }
+        noted
     }
 
     /// A suspect has solved the challenge. True where that makes the user normal again.
@@ -204,22 +290,31 @@ impl Users {
 }
 
 impl User {
-    fn new() -> User {
+    pub(super) fn new() -> User {
         User {
+            name: String::new(),
             standing: UserStanding::Normal,
             day: Day::default(),
             pending: Vec::new(),
             last_ms: 0,
             suspected_ms: None,
+            blamed: Default::default(),
         }
     }
 
-    /// The standing at this time: what is throttled comes free by and by.
+    /// The entries that wait, in order of time: slow responses are noted late.
+    fn take_session(&mut self) -> Vec<Entry> {
+        let mut entries = std::mem::take(&mut self.pending);
+        entries.sort_by_key(|entry| entry.at_ms);
+        entries
+    }
+
+    /// The standing at this time: a suspicion ends by and by.
     fn current(&mut self, now_ms: u64, limits: &UserLimits) -> UserStanding {
         let is_over = self
             .suspected_ms
             .is_some_and(|since| now_ms.saturating_sub(since) >= limits.memory_ms);
-        if is_over && matches!(self.standing, UserStanding::Throttled(_)) {
+        if is_over {
             self.standing = UserStanding::Normal;
         }
         self.standing
@@ -234,6 +329,7 @@ impl User {
             false => UserStanding::Suspect(cause),
         };
         self.suspected_ms = Some(now_ms);
+        self.blamed = self.day.counts;
         // A person who has solved the challenge starts anew.
         self.day.clear();
         self.pending.clear();
@@ -243,7 +339,9 @@ impl User {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::paths::Browser;
     use crate::paths::Link;
+    use crate::paths::Loaded;
 
     const HOUR: u64 = 3_600_000;
 
@@ -255,7 +353,11 @@ mod tests {
             page: number,
             link,
             referrer: None,
-            client: 1,
+            client: Browser {
+                agent: 1,
+                session: 1,
+            },
+            loaded: Loaded::Page,
         }
     }
 
@@ -333,9 +435,44 @@ mod tests {
         for number in 0..30 {
             observe(&mut users, &request(1, number, Link::Broken), None);
         }
+        users.introduce(1, "alice");
+        let listed = users.suspects();
+        assert_eq!((listed.len(), listed[0].odd), (1, [0, 30, 0, 0, 0, 0]));
+        assert_eq!(listed[0].name, "alice");
+        assert_eq!((users.named("alice"), users.named("")), (Some(1), None));
         assert!(users.forgive(1) && !users.forgive(1));
         assert_eq!(users.standing(1), UserStanding::Normal);
         assert_eq!(users.odd(1), [0; 6]);
+    }
+
+    #[test]
+    fn what_is_old_is_forgotten() {
+        let mut users = Users::new(UserLimits::default());
+        observe(&mut users, &request(2, 0, Link::Unmarked), None);
+        for number in 0..30 {
+            observe(&mut users, &request(1, number, Link::Broken), None);
+        }
+        let month = 30 * 24 * HOUR;
+        users.forget_old(month - 1);
+        assert_eq!(users.len(), 2);
+        users.forget_old(month);
+        assert_eq!((users.len(), users.suspects().len()), (1, 1));
+        users.forget_old(month + HOUR);
+        assert!(users.is_empty());
+    }
+
+    #[test]
+    fn a_session_is_judged_in_order_of_time_and_kept_if_it_is_a_persons() {
+        let mut users = Users::new(UserLimits::default());
+        for number in 0..60 {
+            // Each second response takes longer than the next one.
+            let request = request(1, number ^ 1, Link::Own(0));
+            let noted = users.observe_by(&request, Cut::default(), |entries| {
+                assert!(entries.is_sorted_by_key(|entry| entry.at_ms));
+                None
+            });
+            assert_eq!(noted.session.is_some(), number == 59);
+        }
     }
 
     #[test]

@@ -32,6 +32,10 @@ pub struct Limits {
     pub user_pages_a_minute: u32,
     /// Pages that they may have at once.
     pub user_burst: u32,
+    /// Pages in a day of a signed-in person who was suspected twice of crawling.
+    pub throttled_user_pages: u32,
+    /// Pages a minute of such a person.
+    pub throttled_user_pages_a_minute: u32,
     /// Pages for which a clearance is good.
     pub clearance_pages: u32,
     /// Hours for which a clearance is good.
@@ -65,6 +69,8 @@ impl Default for Limits {
             user_pages: 5000,
             user_pages_a_minute: 60,
             user_burst: 60,
+            throttled_user_pages: 200,
+            throttled_user_pages_a_minute: 2,
             clearance_pages: 500,
             clearance_hours: 24,
             clearance_rate: 2.0,
@@ -110,6 +116,12 @@ impl Limits {
         if self.user_pages == 0 || self.user_pages_a_minute == 0 || self.user_burst == 0 {
             return Err(
                 "user_pages, user_pages_a_minute and user_burst must be 1 or more; to treat signed-in people like others, remove [gate.sign_in]"
+                    .to_owned(),
+            );
+        }
+        if self.throttled_user_pages == 0 || self.throttled_user_pages_a_minute == 0 {
+            return Err(
+                "throttled_user_pages and throttled_user_pages_a_minute must be 1 or more: a person may be among those who are throttled"
                     .to_owned(),
             );
         }
@@ -182,6 +194,15 @@ impl Limits {
         }
     }
 
+    /// How fast people are who were suspected twice of crawling. A page and what it leads to at once may come together.
+    pub(super) fn throttled_pace(&self) -> Pace {
+        let each_ms = (60_000 / u64::from(self.throttled_user_pages_a_minute.max(1))).max(1);
+        Pace {
+            each_ms,
+            room_ms: each_ms.saturating_mul(5),
+        }
+    }
+
     /// The documented defaults, as a part of the settings file.
     pub fn manual() -> String {
         let limits = Limits::default();
@@ -211,6 +232,9 @@ impl Limits {
              user_pages = {}\n\
              user_pages_a_minute = {}\n\
              user_burst = {}\n\
+             # The same for signed-in people whose paths were twice like a crawler's within 'days' of [gate.paths] (docs/paths.md).\n\
+             throttled_user_pages = {}\n\
+             throttled_user_pages_a_minute = {}\n\
              # How long a solved challenge is good for: pages, and hours. Clearances beyond the eighth of a source in 24 hours share the\n\
              # pages of eight; away from the network where it was earned a clearance is good for k1 pages.\n\
              clearance_pages = {}\n\
@@ -239,6 +263,8 @@ impl Limits {
             limits.user_pages,
             limits.user_pages_a_minute,
             limits.user_burst,
+            limits.throttled_user_pages,
+            limits.throttled_user_pages_a_minute,
             limits.clearance_pages,
             limits.clearance_hours,
             limits.clearance_rate,

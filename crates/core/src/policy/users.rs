@@ -12,6 +12,7 @@ use super::Reason;
 use super::Tally;
 use super::rates::Draw;
 use super::rates::Pace;
+use crate::paths::UserStanding;
 use crate::profile::Content;
 use crate::request::Source;
 
@@ -35,14 +36,50 @@ const FORGED: Pace = Pace {
     room_ms: 2000,
 };
 
+/// Answers of one suspect to questions that are looked at, right or wrong: nobody gets through by trying all numbers at once.
+const ANSWERS: Pace = Pace {
+    each_ms: 10_000,
+    room_ms: 30_000,
+};
+
+/// What a person may have.
+struct Share {
+    /// Pages in a day.
+    pages: u32,
+    pace: Pace,
+    /// Why more must wait.
+    reason: Reason,
+}
+
 impl Policy {
     /// A person who is signed in.
     pub(super) fn signed_in(&self, user: u64, asked: &Asked) -> Decided {
+        let limits = &self.limits;
+        let share = match asked.standing {
+            UserStanding::Suspect(_) if asked.content != Content::Part => {
+                return Decided::by(Decision::Challenge, Reason::SuspectUser);
+            }
+            UserStanding::Throttled(_) => Share {
+                pages: limits.throttled_user_pages,
+                pace: limits.throttled_pace(),
+                reason: Reason::ThrottledUser,
+            },
+            UserStanding::Normal | UserStanding::Suspect(_) => Share {
+                pages: limits.user_pages,
+                pace: limits.user_pace(),
+                reason: Reason::SignedInTooFast,
+            },
+        };
+        self.within(user, asked, &share)
+    }
+
+    /// A person who passes within a share.
+    fn within(&self, user: u64, asked: &Asked, share: &Share) -> Decided {
         let time = asked.time;
         let must_wait = |seconds: u32, pages: u32| Decided {
             pages,
             retry_after: seconds.max(1),
-            ..Decided::by(Decision::Throttle, Reason::SignedInTooFast)
+            ..Decided::by(Decision::Throttle, share.reason)
         };
         let pages = self.counters.look(Tally::user(user), time);
         let passed = |pages: u32| Decided {
@@ -54,13 +91,14 @@ impl Policy {
             // They belong to pages that were counted before.
             Content::Part => 0,
         };
-        if pages + spare > self.limits.user_pages {
-            return must_wait(self.seconds_until_page(user, time), pages);
+        if pages + spare > share.pages {
+            return must_wait(self.seconds_until_page(user, time, share.pages), pages);
         }
         if asked.content == Content::Part {
             return passed(pages);
         }
-        if let Err(seconds) = self.draw(user, time, Draw::Look) {
+        let draw = |draw: Draw| self.draw(user, time, share.pace, draw);
+        if let Err(seconds) = draw(Draw::Look) {
             return must_wait(seconds, pages);
         }
         let new = self.weigh_for_user(user, asked);
@@ -68,15 +106,15 @@ impl Policy {
             return passed(pages);
         }
         // Of two threads with the last page of a burst only one passes.
-        match self.draw(user, time, Draw::Take) {
+        match draw(Draw::Take) {
             Err(seconds) => must_wait(seconds, pages),
             Ok(()) => passed(self.counters.count(Tally::user(user), time, new)),
         }
     }
 
-    fn draw(&self, user: u64, time: u32, draw: Draw) -> Result<(), u32> {
-        let key = self.counters.hash(Tally::user(user));
-        let pace = self.limits.user_pace();
+    fn draw(&self, user: u64, time: u32, pace: Pace, draw: Draw) -> Result<(), u32> {
+        // A bucket for each pace: who is no longer throttled does not wait for what was drawn before.
+        let key = self.counters.hash((pace.each_ms, Tally::user(user)));
         self.counters.rates.draw(key, time, pace, draw)
     }
 
@@ -93,10 +131,10 @@ impl Policy {
     }
 
     /// Seconds until a person who has had the pages of a day may have another.
-    fn seconds_until_page(&self, user: u64, time: u32) -> u32 {
+    fn seconds_until_page(&self, user: u64, time: u32, pages: u32) -> u32 {
         let is_free = |seconds: u32| {
             let then = time.saturating_add(seconds);
-            self.counters.look(Tally::user(user), then) < self.limits.user_pages
+            self.counters.look(Tally::user(user), then) < pages
         };
         // Pages leave the count as time passes and never come back: the first second without too many is between these two.
         let (mut still, mut free) = (0, 2 * DAY);
@@ -108,6 +146,12 @@ impl Policy {
             }
         }
         free
+    }
+
+    /// Takes the turn of a suspect to answer a question; where it has not come, gives the seconds until it does.
+    pub fn take_answer_of(&self, user: u64, time: u32) -> Result<(), u32> {
+        let key = self.counters.hash(("answer", Tally::user(user)));
+        self.counters.rates.draw(key, time, ANSWERS, Draw::Take)
     }
 
     /// Counts a page of a person that nobody foresaw.
@@ -214,6 +258,41 @@ mod tests {
         assert!(policy.may_check_for(page(2, START).source, START));
         assert!(policy.may_check_for(source, START + 1), "a second later");
         assert!(policy.may_ask_for(source, START));
+    }
+
+    #[test]
+    fn suspects_are_challenged_and_throttled_people_get_little() {
+        let policy = policy(5000);
+        let cause = crate::paths::Cause::Oddities;
+        let asked = |standing: UserStanding, time: u32| Asked {
+            standing,
+            ..page(1, time)
+        };
+        let decide = |asked: &Asked| policy.decide(asked, &Standing::default());
+        let suspect = asked(UserStanding::Suspect(cause), START);
+        let decided = decide(&suspect);
+        assert_eq!(
+            (decided.decision, decided.reason),
+            (Decision::Challenge, Reason::SuspectUser)
+        );
+        let image = Asked {
+            content: Content::Part,
+            ..suspect
+        };
+        assert_eq!(decide(&image).decision, Decision::Pass);
+        let throttled = UserStanding::Throttled(cause);
+        let passed = |time: u32| decide(&asked(throttled, time)).decision == Decision::Pass;
+        let at_once = (0..100).filter(|_| passed(START)).count();
+        assert_eq!(at_once, 5);
+        let refused = decide(&asked(throttled, START));
+        assert_eq!(refused.reason, Reason::ThrottledUser);
+        assert_eq!(refused.retry_after, 30);
+        assert!(passed(START + refused.retry_after));
+        // The day slides by steps of three hours: what was taken first may come back three hours before its end.
+        let hours = (1..20 * 120).filter(|step| passed(START + 30 * step + 30));
+        assert_eq!(6 + hours.count(), 200);
+        let answers = (0..100).filter(|_| policy.take_answer_of(9, START).is_ok());
+        assert_eq!(answers.count(), 3);
     }
 
     #[test]

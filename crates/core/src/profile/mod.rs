@@ -4,6 +4,7 @@ mod agent_texts;
 mod agents;
 mod bins;
 mod distinct;
+mod glance;
 mod numbers;
 mod oddities;
 mod pace;
@@ -22,6 +23,7 @@ pub use agents::Agents;
 pub use bins::BIN_SECONDS;
 pub use bins::Bins;
 pub use distinct::Distinct;
+pub use glance::Glance;
 pub use oddities::MADE_UP_CELLS;
 pub use oddities::Oddities;
 pub use oddities::REFERRER_CELLS;
@@ -236,7 +238,6 @@ impl Profile {
         if self.requests == 0 {
             (self.first_seen, self.last_seen) = (record.time, record.time);
         }
-        let is_same_second = self.last_seen == record.time;
         self.requests += 1;
         self.bytes = self.bytes.saturating_add(record.bytes());
         self.first_seen = self.first_seen.min(record.time);
@@ -265,9 +266,6 @@ impl Profile {
             }
         }
         if record.has(flag::PAGE) {
-            if is_same_second {
-                self.put_in_order(record, stream);
-            }
             self.observe_page(record, stream);
             viewing = Viewing {
                 folder: folder(record.page),
@@ -418,14 +416,6 @@ impl Profile {
         if let Some(last) = last.filter(is_followed) {
             counts.compare_languages(last.language(), signs.language());
         }
-    }
-
-    /// Counts links followed from this page that were logged before it in the same second: the order of lines within a second means
-    /// nothing.
-    fn put_in_order(&mut self, record: &Record, stream: u16) {
-        let last = self.trails.iter().find(|trail| trail.stream == stream);
-        let awaiting = last.filter(|last| last.agent == record.agent as u16);
-        self.chain += awaiting.map_or(0, |last| last.awaits(record));
     }
 
     /// Notes a part of the last page, or a link followed from it, that came under another agent.

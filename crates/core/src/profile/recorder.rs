@@ -144,6 +144,11 @@ pub const DEFAULT_LISTINGS: [&str; 16] = [
     "/page/",
 ];
 
+/// True for an answer that brings the page.
+pub(super) fn is_shown(status: u16) -> bool {
+    matches!(status, 200 | 203 | 206 | 304)
+}
+
 impl Recorder {
     /// A recorder whose hashes depend on `key` and that takes referrers with one of these texts for listings.
     pub fn new(key: u64, listings: &[String]) -> Result<Recorder, String> {
@@ -159,7 +164,7 @@ impl Recorder {
     }
 
     #[inline]
-    fn hash(&self, bytes: &[u8]) -> u64 {
+    pub(super) fn hash(&self, bytes: &[u8]) -> u64 {
         rapidhash_v3_micro_inline::<true, false>(bytes, &self.secrets)
     }
 
@@ -273,7 +278,7 @@ impl Recorder {
         match resource {
             _ if resource.is_page(request.method) => {
                 self.look_at_page(target, record);
-                if matches!(request.status, 200 | 203 | 206 | 304) {
+                if is_shown(request.status) {
                     record.flags |= flag::SHOWN;
                 }
             }

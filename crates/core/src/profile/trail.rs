@@ -23,14 +23,11 @@ pub(super) struct Trail {
 pub(super) struct Opener {
     /// Lower half of its hash; 0 for none. Bytes, so that a trail stays small.
     page: [u8; 2],
-    /// Pages opened from there so far, one after the other, and [`Opener::AWAITED`].
+    /// Pages opened from there so far, one after the other.
     opened: u8,
 }
 
 impl Opener {
-    /// It has not been fetched before.
-    const AWAITED: u8 = 0x80;
-
     fn new(page: u16, opened: u8) -> Opener {
         Opener {
             page: page.to_le_bytes(),
@@ -42,18 +39,17 @@ impl Opener {
         u16::from_le_bytes(self.page)
     }
 
-    /// The opener that a page request names, which is not the page before.
+    /// The opener that a page request names, which is not the page before: no link from there counts.
     pub(super) fn of(record: &Record) -> Opener {
         match record.has(flag::REFERRER_LINK) {
-            true => Opener::new(record.from, Opener::AWAITED | 1),
+            true => Opener::new(record.from, OPENED_MAX),
             false => Opener::default(),
         }
     }
 
     fn with_another(self) -> Opener {
-        let opened = (self.opened & !Opener::AWAITED) + 1;
         Opener {
-            opened: self.opened & Opener::AWAITED | opened.min(OPENED_MAX),
+            opened: (self.opened + 1).min(OPENED_MAX),
             ..self
         }
     }
@@ -102,15 +98,6 @@ impl Trail {
             _ => named,
         }
     }
-
-    /// Pages that name this one as their opener, and came before it.
-    pub(super) fn awaits(&self, record: &Record) -> u32 {
-        let opened = self.opener.opened;
-        match self.opener.page() == record.page as u16 && opened & Opener::AWAITED != 0 {
-            true => u32::from(opened & !Opener::AWAITED),
-            false => 0,
-        }
-    }
 }
 
 /// What a request tells about how the pages of a folder are loaded.
@@ -148,23 +135,20 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_one_second_may_come_in_any_order() {
-        let in_order = [(7, 10, 0), (7, 11, 10), (7, 12, 10), (9, 13, 12)];
-        assert_eq!(chain(&in_order), 3);
-        let [page, one, two, next] = in_order;
+    fn pages_opened_from_one_are_links_up_to_a_number() {
         assert_eq!(
-            chain(&[one, two, page, next]),
-            2,
-            "the last page is another"
+            chain(&[(7, 10, 0), (7, 11, 10), (8, 12, 10), (9, 13, 12)]),
+            3
         );
-        assert_eq!(chain(&[one, page, two, next]), 3);
+        let many = (11..100).map(|page| (7, page, 10));
+        let opened: Vec<_> = std::iter::once((7, 10, 0)).chain(many).collect();
+        assert_eq!(chain(&opened), u32::from(OPENED_MAX));
     }
 
     #[test]
     fn whoever_names_a_page_before_going_there_follows_no_link() {
         assert_eq!(chain(&[(7, 11, 10), (8, 10, 0), (9, 12, 0)]), 0);
         let many: Vec<_> = (11..100).map(|page| (7, page, 10)).collect();
-        let with_opener = [many, vec![(7, 10, 0)]].concat();
-        assert_eq!(chain(&with_opener), u32::from(OPENED_MAX));
+        assert_eq!(chain(&many), 0);
     }
 }

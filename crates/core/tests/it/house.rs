@@ -93,6 +93,8 @@ const LAYERS: [(&str, &[&str]); 5] = [
             "kb",
             "model",
             "logs",
+            "second",
+            "report",
             "incident",
             "paths",
             "feed",

@@ -1,15 +1,12 @@
 //! Counters on the disk: saved now and then and at the end; after a crash the access log tells what was counted since.
 
-use std::fs;
 use std::fs::File;
 use std::io;
 use std::io::BufReader;
-use std::io::BufWriter;
 use std::io::Read;
 use std::io::Seek;
 use std::io::SeekFrom;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -26,6 +23,7 @@ use cattlegrid_core::profile::Content;
 use cattlegrid_core::request::Source;
 use serde::Deserialize;
 
+use super::private_file::replace;
 use crate::state::Gate;
 use crate::state::gate::content;
 
@@ -65,24 +63,11 @@ pub(crate) fn restore(path: &Path, sources_max: usize, seed: u64, now: u32) -> (
 
 /// Saves counters: the file is whole or the one before.
 pub(crate) fn save(path: &Path, counters: &Counters, now_ms: u64) -> io::Result<()> {
-    let new = path.with_extension("new");
-    // It holds the key of the table's hash, by which addresses could be chosen that push others out.
-    let file = fs::OpenOptions::new()
-        .create(true)
-        .write(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&new)?;
-    let mut out = BufWriter::with_capacity(1 << 20, file);
-    out.write_all(&now_ms.to_le_bytes())?;
-    counters.save(&mut out, u32::try_from(now_ms / 1000).unwrap_or(u32::MAX))?;
-    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    match path.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
-    }
+    // It holds the key of the table's hash, by which addresses could be chosen that push others out: only its owner can read it.
+    replace(path, |out| {
+        out.write_all(&now_ms.to_le_bytes())?;
+        counters.save(out, u32::try_from(now_ms / 1000).unwrap_or(u32::MAX))
+    })
 }
 
 /// Saves counters every minute, until the channel is closed.

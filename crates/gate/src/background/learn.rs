@@ -19,6 +19,7 @@ use std::time::Instant;
 use cattlegrid_core::Analysis;
 use cattlegrid_core::analysis::Block;
 use cattlegrid_core::format::Format;
+use cattlegrid_core::paths::Judge;
 use cattlegrid_core::policy::Limits;
 use cattlegrid_core::policy::Suspects;
 use cattlegrid_store::Base;
@@ -95,6 +96,8 @@ pub struct Learner {
     pub protected: Vec<(IpNet, String)>,
     /// What was logged before.
     pub history: History,
+    /// Judges the paths of signed-in people.
+    pub paths: Judge,
 }
 
 impl std::fmt::Debug for Learner {
@@ -118,6 +121,7 @@ fn learn_alone(learner: Learner, blocks: Receiver<Vec<u8>>, gate: &Arc<Gate>, ba
         analysis,
         protected,
         history,
+        ..
     } = learner;
     let mut learning = Learning {
         analysis,
@@ -139,7 +143,9 @@ fn learn_alone(learner: Learner, blocks: Receiver<Vec<u8>>, gate: &Arc<Gate>, ba
         return;
     };
     let format = Arc::new(format);
-    let mut gathered: Vec<u8> = Vec::new();
+    // With room for another block: one that grows is copied again and again.
+    let room = || Vec::with_capacity(GATHERED_BYTES + GATHERED_BYTES / 8);
+    let mut gathered: Vec<u8> = room();
     loop {
         let received = blocks.recv_timeout(TICK);
         let is_time = learning.is_time();
@@ -149,7 +155,7 @@ fn learn_alone(learner: Learner, blocks: Receiver<Vec<u8>>, gate: &Arc<Gate>, ba
         }
         // Large blocks cost less each.
         if gathered.len() >= GATHERED_BYTES || (is_ripe && !gathered.is_empty()) {
-            let buffer = std::mem::take(&mut gathered);
+            let buffer = std::mem::replace(&mut gathered, room());
             let piece = learning.piece;
             learning.observe(Block {
                 piece,

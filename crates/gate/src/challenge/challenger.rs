@@ -103,6 +103,29 @@ pub struct Terms {
     pub confirms: Option<u64>,
     /// Pages for which the new clearance is good in spite of a learned denial; 0 where none is lifted.
     pub lifted_pages: u32,
+    /// It is for a signed-in person who is a suspect: only the answer to its question counts.
+    pub suspect: Option<Suspected>,
+}
+
+/// A signed-in person who is a suspect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Suspected {
+    /// The number of the user, never 0.
+    pub user: u64,
+    /// Seconds in which the answer must come.
+    pub seconds: u32,
+}
+
+impl Terms {
+    /// The terms for a suspect. No work is asked for.
+    pub fn of_suspect(suspect: Suspected) -> Terms {
+        Terms {
+            bits: 1,
+            confirms: None,
+            lifted_pages: 0,
+            suspect: Some(suspect),
+        }
+    }
 }
 
 /// What an answer earned.
@@ -233,10 +256,14 @@ impl Challenger {
             start: self.start,
             id: self.random.draw(),
             minted_ms: now.steady_ms,
-            lifetime_ms: self.settings.answer_seconds.saturating_mul(1000),
+            lifetime_ms: terms
+                .suspect
+                .map_or(self.settings.answer_seconds, |suspect| suspect.seconds)
+                .saturating_mul(1000),
             asker,
             visitor: half(visitor.binding(None)),
             clearance: terms.confirms.unwrap_or(0),
+            suspect: terms.suspect.map_or(0, |suspect| suspect.user),
             return_to: self.led_back(target),
         };
         let puzzle = Puzzle {
@@ -268,7 +295,8 @@ impl Challenger {
         let keys = self.keys();
         let token = self.open(&keys, answer.token, visitor, cookies.clone(), now)?;
         let is_done = work::is_done(token.id, token.bits, &answer.found);
-        if !is_done && self.guards.has(Defence::Difficulty) {
+        let is_for_person = token.suspect != 0 && self.guards.has(Defence::PersonalAnswer);
+        if is_for_person || !is_done && self.guards.has(Defence::Difficulty) {
             return Err(Refusal::TooEasy);
         }
         self.accept(&keys, token, visitor, cookies, pages, now)
@@ -401,6 +429,13 @@ impl Challenger {
         let text = Answer::parse(body).map(|answer| answer.token);
         let token = text.and_then(|text| Token::open(text, &self.keys(), self.guards).ok());
         token.map_or(0, |token| token.bits)
+    }
+
+    /// The suspect whom a challenge of ours is for, however old it is.
+    pub fn suspect_of(&self, body: &[u8]) -> Option<u64> {
+        let text = answer::field(body, b"token")?;
+        let token = Token::open(text, &self.keys(), self.guards).ok()?;
+        (token.suspect != 0).then_some(token.suspect)
     }
 
     /// The page that a challenge of ours leads back to, however old it is, for a new one in its place; else `/`.

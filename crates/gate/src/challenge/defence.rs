@@ -35,6 +35,8 @@ pub enum Defence {
     CheapAnswers,
     /// The answer to a question counts after a wait.
     Wait,
+    /// Work does not make a suspect a normal user again.
+    PersonalAnswer,
 }
 
 /// Which checks are on: all of them.

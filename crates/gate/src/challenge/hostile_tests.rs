@@ -26,6 +26,7 @@ const TERMS: Terms = Terms {
     bits: BITS,
     confirms: None,
     lifted_pages: 0,
+    suspect: None,
 };
 const AGENT: &[u8] = b"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 

@@ -165,7 +165,12 @@ impl Pages {
                 format!(
                     "<p><strong>{}</strong></p>\n{}",
                     escape(texts.question_why),
-                    self.form(texts, &puzzle.token, puzzle.question, seconds, "")
+                    self.form(
+                        texts,
+                        (&puzzle.token, puzzle.question),
+                        &texts.question_hint.replace("{n}", &plural(seconds)),
+                        ""
+                    )
                 ),
                 format!(
                     "<form id=\"instead\" method=\"post\" action=\"{}question\" hidden><input type=\"hidden\" name=\"token\">\
@@ -212,11 +217,51 @@ impl Pages {
             Note::Early => texts.question_early.replace("{n}", &plural(wait)),
             Note::New => texts.question_new.to_owned(),
         };
+        let hint = texts.question_hint.replace("{n}", &plural(wait));
+        let form = self.form(texts, (token, question), &hint, &said);
+        let page = self.asking(language, (note, &said), texts.question_why, &form);
+        match note {
+            Note::Early => Page {
+                status: 429,
+                ..page
+            }
+            .with("retry-after", wait.to_string()),
+            _ => page,
+        }
+    }
+
+    /// The page with a question for a signed-in person who is a suspect. There are so many seconds to answer.
+    pub fn suspect(
+        &self,
+        language: Language,
+        (token, question): (&str, Question),
+        seconds: u32,
+        note: Note,
+    ) -> Page {
+        let texts = Texts::of(language);
+        let said = match note {
+            Note::None | Note::Early => "",
+            Note::Wrong => texts.question_wrong,
+            Note::New => texts.question_new,
+        };
+        let hint = texts.suspect_hint.replace("{n}", &plural(seconds));
+        let form = self.form(texts, (token, question), &hint, said);
+        self.asking(language, (note, said), texts.suspect_why, &form)
+    }
+
+    /// A page that asks a question.
+    fn asking(
+        &self,
+        language: Language,
+        (note, said): (Note, &str),
+        why: &str,
+        form: &str,
+    ) -> Page {
+        let texts = Texts::of(language);
         let body = format!(
-            "<main>\n<h1>{}</h1>\n<p>{}</p>\n{}{}</main>",
+            "<main>\n<h1>{}</h1>\n<p>{}</p>\n{form}{}</main>",
             escape(texts.question_title),
-            escape(texts.question_why),
-            self.form(texts, token, question, wait, &said),
+            escape(why),
             self.foot(texts, "")
         );
         // A screen reader reads the title first.
@@ -224,12 +269,7 @@ impl Pages {
             Note::Wrong | Note::Early => format!("{said} {}", texts.question_title),
             Note::None | Note::New => texts.question_title.to_owned(),
         };
-        match note {
-            Note::Early => self
-                .page(429, language, &title, &body)
-                .with("retry-after", wait.to_string()),
-            _ => self.page(403, language, &title, &body),
-        }
+        self.page(403, language, &title, &body)
     }
 
     /// The page for a browser that came with an answer and without the cookie that it was given.
@@ -262,9 +302,8 @@ impl Pages {
     fn form(
         &self,
         texts: &Texts,
-        token: &str,
-        question: Question,
-        wait: u32,
+        (token, question): (&str, Question),
+        hint: &str,
         said: &str,
     ) -> String {
         let (alert, state) = match said {
@@ -288,7 +327,7 @@ impl Pages {
             action = escape(&self.prefix),
             token = escape(token),
             question = escape(&question.text(texts)),
-            hint = escape(&texts.question_hint.replace("{n}", &plural(wait))),
+            hint = escape(hint),
             send = escape(texts.question_send),
             other = escape(texts.question_other),
         )

@@ -57,6 +57,10 @@ pub(super) struct Texts {
     /// Why a question is asked. The page before it speaks of a calculation.
     pub(super) question_why: &'static str,
     pub(super) question_hint: &'static str,
+    /// Why a signed-in person is asked.
+    pub(super) suspect_why: &'static str,
+    /// How long there is to answer.
+    pub(super) suspect_hint: &'static str,
     pub(super) question_send: &'static str,
     pub(super) question_wrong: &'static str,
     pub(super) question_early: &'static str,

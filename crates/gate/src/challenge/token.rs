@@ -2,7 +2,7 @@
 //!
 //! Layout, all numbers big-endian, then base64 for addresses without padding:
 //! version 1, key 1, bits 1, pages in spite of a denial 4, network of these 4, start 8, id 16, minted 8, lifetime 4, asker 16, visitor 16,
-//! clearance 8, return page 0 to 2048, signature 16.
+//! clearance 8, suspect 8, return page 0 to 2048, signature 16.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,8 +15,8 @@ use super::keys::MAC_BYTES;
 use super::keys::Purpose;
 use super::return_to::RETURN_BYTES_MAX;
 
-const VERSION: u8 = 3;
-const HEAD_BYTES: usize = 87;
+const VERSION: u8 = 4;
+const HEAD_BYTES: usize = 95;
 const TOKEN_BYTES_MAX: usize = HEAD_BYTES + RETURN_BYTES_MAX + MAC_BYTES;
 /// The longest text of a token.
 pub(super) const TEXT_BYTES_MAX: usize = TOKEN_BYTES_MAX.div_ceil(3) * 4;
@@ -40,6 +40,8 @@ pub(super) struct Token {
     pub(super) visitor: [u8; 16],
     /// The clearance that it confirms in another network; 0 where a new one is earned.
     pub(super) clearance: u64,
+    /// The signed-in person whom an answer makes a normal user again; 0 where it earns a clearance.
+    pub(super) suspect: u64,
     pub(super) return_to: String,
 }
 
@@ -69,6 +71,7 @@ impl Token {
         bytes.extend(self.asker);
         bytes.extend(self.visitor);
         bytes.extend(self.clearance.to_be_bytes());
+        bytes.extend(self.suspect.to_be_bytes());
         bytes.extend(self.return_to.as_bytes());
         let signature = keys.sign(key, Purpose::Challenge, [&bytes, b""]);
         bytes.extend(signature);
@@ -109,7 +112,8 @@ impl Token {
         let (&lifetime, rest) = rest.split_first_chunk()?;
         let (&asker, rest) = rest.split_first_chunk()?;
         let (&visitor, rest) = rest.split_first_chunk()?;
-        let &clearance = rest.first_chunk()?;
+        let (&clearance, rest) = rest.split_first_chunk()?;
+        let &suspect = rest.first_chunk()?;
         Some(Token {
             bits,
             lifted_pages: u32::from_be_bytes(lifted_pages),
@@ -121,6 +125,7 @@ impl Token {
             asker,
             visitor,
             clearance: u64::from_be_bytes(clearance),
+            suspect: u64::from_be_bytes(suspect),
             return_to: str::from_utf8(page).ok()?.to_owned(),
         })
     }

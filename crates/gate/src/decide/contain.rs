@@ -12,8 +12,11 @@ use super::Facts;
 use super::Judged;
 use crate::challenge::BlockedBy;
 use crate::challenge::Language;
+use crate::challenge::Note;
 use crate::challenge::Page;
 use crate::challenge::Reader;
+use crate::challenge::Suspected;
+use crate::challenge::Terms;
 use crate::settings::RobotsTxt;
 use crate::settings::TrapLinks;
 use crate::settings::defence::Defence;
@@ -39,6 +42,17 @@ pub(crate) fn contain(gate: &Gate, live: &Live, facts: &Facts<'_>, judged: &Judg
         }
         Decision::Challenge | Decision::Pass => match reader {
             Reader::Program => live.pages.challenge_needed(),
+            Reader::Person(_) if judged.decided.reason == Reason::SuspectUser => {
+                let seconds = live.setup.paths.challenge_seconds;
+                let target = facts.target;
+                ask_suspect(
+                    gate,
+                    live,
+                    facts,
+                    (facts.user, seconds),
+                    (target, Note::None),
+                )
+            }
             Reader::Person(language) => {
                 gate.metrics.challenges.inc();
                 let visitor = facts.visitor();
@@ -60,6 +74,31 @@ pub(crate) fn contain(gate: &Gate, live: &Live, facts: &Facts<'_>, judged: &Judg
             }
         },
     }
+}
+
+/// A question for a signed-in person who is a suspect: work alone, which a program does as well, is not enough.
+pub(crate) fn ask_suspect(
+    gate: &Gate,
+    live: &Live,
+    facts: &Facts<'_>,
+    (user, seconds): (Option<u64>, u32),
+    (return_to, note): (&str, Note),
+) -> Page {
+    gate.metrics.challenges.inc();
+    // A number of 0 is as likely as any, and none of a suspect.
+    let user = user.unwrap_or(0).max(1);
+    let puzzle = gate.challenger.mint(
+        &facts.visitor(),
+        return_to.as_bytes(),
+        Terms::of_suspect(Suspected { user, seconds }),
+        facts.cookies(),
+        gate.moment(),
+    );
+    let asked = (puzzle.token.as_str(), puzzle.question);
+    let page = live
+        .pages
+        .suspect(language(facts.headers), asked, seconds, note);
+    page.with_cookie(puzzle.set_cookie)
 }
 
 /// The page for who is refused, with a way back where the program and not the owner said so.

@@ -24,6 +24,7 @@ use crate::settings::trust;
 use crate::site::Sender;
 use crate::state::Connection;
 use crate::state::Live;
+use crate::state::clock::Clock;
 use crate::state::gate::content;
 use crate::state::log::Entry;
 use crate::state::log::Outcome;
@@ -31,6 +32,10 @@ use crate::state::log::Texts;
 use crate::state::sent::Passage;
 use crate::state::sent::Sent;
 use crate::state::sent::Way;
+
+/// With this field a test says when it sends a request, to live through a month in seconds.
+#[cfg(debug_assertions)]
+const X_TEST_TIME: &str = "x-test-time-ms";
 
 /// Facts of one request.
 #[derive(Debug)]
@@ -134,6 +139,11 @@ impl<'a> Facts<'a> {
         !matches!(self.way, Way::Told)
     }
 
+    /// True where a trusted proxy has sent it on.
+    pub(crate) fn is_relayed(&self) -> bool {
+        matches!(self.way, Way::Relayed)
+    }
+
     /// The version of HTTP that the client itself spoke, where that is known.
     pub(crate) fn protocol(&self) -> Option<Version> {
         match self.way {
@@ -230,7 +240,7 @@ impl<'a> Facts<'a> {
     /// The log entry of the request, before anything was decided.
     pub(crate) fn entry(&self, connection: &Connection, live: &Live) -> Entry {
         Entry {
-            time_ms: connection.worker.gate.clock.ms_at(self.started),
+            time_ms: self.time_ms(&connection.worker.gate.clock),
             started: self.started,
             client: self.client,
             method: self.method.clone(),
@@ -257,6 +267,16 @@ impl<'a> Facts<'a> {
             contradictions: Contradictions::NONE,
             is_cut: false,
         }
+    }
+
+    /// When it was read, in milliseconds since 1970.
+    fn time_ms(&self, clock: &Clock) -> u64 {
+        #[cfg(debug_assertions)]
+        if let Some(value) = self.headers.all_named(X_TEST_TIME).next() {
+            let told = std::str::from_utf8(value).ok();
+            return told.and_then(|told| told.parse().ok()).unwrap_or(0);
+        }
+        clock.ms_at(self.started)
     }
 
     /// The session for the log: not told where other cookies were sent, none where none was, else its hash.

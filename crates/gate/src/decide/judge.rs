@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use cattlegrid_core::paths::UserStanding;
 use cattlegrid_core::policy;
 use cattlegrid_core::policy::Asked;
 use cattlegrid_core::policy::Decided;
@@ -43,6 +44,8 @@ pub(crate) struct Judged {
     pub(crate) decided: Decided,
     /// What is done: in shadow mode everything passes.
     pub(crate) done: Decision,
+    /// What would have been done otherwise.
+    would: Option<Decision>,
     pub(crate) clearance: Option<Clearance>,
     /// The same as the policy saw it.
     pub(crate) used: Option<policy::Clearance>,
@@ -61,7 +64,7 @@ impl Judged {
     /// Writes the decision into a log entry.
     pub(crate) fn note(&self, entry: &mut Entry) {
         entry.outcome = Outcome::Decided(self.done, self.decided.reason);
-        entry.would = (self.done != self.decided.decision).then_some(self.decided.decision);
+        entry.would = self.would;
         entry.entry = self.decided.entry;
         entry.clearance = self.used;
         entry.content = self.content;
@@ -87,6 +90,15 @@ pub(super) fn ruled(live: &Live, facts: &Facts<'_>, source: Source) -> Option<Ru
         source,
     };
     live.setup.rules.decide(&subject, &live.setup.defences)
+}
+
+/// What would be done about a signed-in person who is only watched.
+fn would(standing: UserStanding) -> Option<Decision> {
+    match standing {
+        UserStanding::Normal => None,
+        UserStanding::Suspect(_) => Some(Decision::Challenge),
+        UserStanding::Throttled(_) => Some(Decision::Throttle),
+    }
 }
 
 /// The number of a refusal.
@@ -143,6 +155,7 @@ impl Gate {
             false => ruled(live, facts, visitor.source),
         };
         let claim = self.claim(live, facts, (visitor.source, clearance.as_ref()), time);
+        let (standing, watched) = self.standing_of(live, facts);
         let asked = Asked {
             source: visitor.source,
             time,
@@ -156,6 +169,7 @@ impl Gate {
             },
             is_open: matches!(rule, Some(Ruled::Shipped)),
             user: facts.user,
+            standing,
             proof: claim.proof,
             target: match claim.proof {
                 // With its method: what was only sent or looked at has not been read yet.
@@ -180,6 +194,10 @@ impl Gate {
             count_untold(live, facts, &asked, &decided);
         }
         Judged {
+            would: match done == decided.decision {
+                true => watched,
+                false => Some(decided.decision),
+            },
             held: self.held(live, facts, &decided),
             decided,
             done,
@@ -200,9 +218,22 @@ impl Gate {
         let Judged { done, decided, .. } = judged;
         if facts.is_counted {
             self.metrics.decided(*done, decided.reason);
-            if *done != decided.decision {
-                self.metrics.would(decided.decision);
+            if let Some(would) = judged.would {
+                self.metrics.would(would);
             }
+        }
+    }
+
+    /// How a signed-in person is treated by what was seen of the path; or what would be done, where that is only watched. Whoever is only watched
+    /// keeps the limits of everybody.
+    fn standing_of(&self, live: &Live, facts: &Facts<'_>) -> (UserStanding, Option<Decision>) {
+        let setup = &live.setup;
+        let is_on = setup.paths.is_on && setup.defences.has(Defence::UserPaths);
+        let user = facts.user.filter(|_| is_on);
+        let standing = user.map_or(UserStanding::Normal, |user| self.users.standing(user));
+        match setup.paths.acts && setup.mode == Mode::Enforce {
+            true => (standing, None),
+            false => (UserStanding::Normal, would(standing)),
         }
     }
 
@@ -275,6 +306,7 @@ impl Gate {
             bits: bits.max(1),
             confirms: confirmed.map(|known| known.id),
             lifted_pages,
+            suspect: None,
         }
     }
 

@@ -1,10 +1,11 @@
-//! Who is signed in: by a token that the gate checks, or by what the site has said about the session. A cookie that is merely there proves
+//! Who is signed in: by a token that the gate checks, by what the site has said about the session, or by the word of a trusted proxy. A cookie that is merely there proves
 //! nothing.
 
 use std::time::Duration;
 
 use cattlegrid_core::policy::Decided;
 use cattlegrid_core::policy::Reason;
+use cattlegrid_core::profile::Content;
 
 use super::Facts;
 use super::judge::ruled;
@@ -24,11 +25,14 @@ use crate::state::Live;
 use crate::state::sign_ins::Acquaintance;
 use crate::state::sign_ins::Known;
 use crate::state::sign_ins::Session;
+use crate::state::users::Told;
 
 /// Tokens of one request that are looked at: sibling sites can set cookies of any name.
 const TRIED_MAX: usize = 4;
 /// Bytes of session cookies that a site is asked about.
 const COOKIES_MAX: usize = 4096;
+/// The longest name that a trusted proxy gives a person.
+const NAME_MAX: usize = 256;
 
 /// Who has sent a request.
 #[derive(Debug)]
@@ -74,6 +78,41 @@ impl Gate {
                 None => Who::Nobody,
             },
             Way::Ask(setup) => self.by_session(live, facts, setup, site),
+            Way::Header(field) => match self.by_header(live, facts, field, site) {
+                Some(user) => Who::User(user),
+                None => Who::Nobody,
+            },
+        }
+    }
+
+    /// The person whom a trusted proxy names.
+    fn by_header(&self, live: &Live, facts: &Facts<'_>, field: &str, site: usize) -> Option<u64> {
+        if !facts.is_relayed() {
+            return None;
+        }
+        let mut values = facts.headers.all_named(field);
+        let (first, second) = (values.next()?.trim_ascii(), values.next());
+        // Of two names none is believed.
+        let is_sound = second.is_none() && (1..=NAME_MAX).contains(&first.len());
+        let user = std::str::from_utf8(first).ok().filter(|_| is_sound)?;
+        Some(self.pseudonym(live, facts, live.setup.sites[site].name(), user))
+    }
+
+    /// The pseudonym of a person. The name goes to the table of those whose paths are followed, where it is kept.
+    fn pseudonym(&self, live: &Live, facts: &Facts<'_>, site: &str, user: &str) -> u64 {
+        let number = self.challenger.pseudonym(site, user);
+        if facts.content() == Content::Page {
+            self.introduce(live, number, user);
+        }
+        number
+    }
+
+    /// Tells the table of users a name, where names are kept.
+    pub(crate) fn introduce(&self, live: &Live, user: u64, name: &str) {
+        let paths = &live.setup.paths;
+        if paths.is_on && paths.keeps_names {
+            self.users
+                .tell(Told::Name(user, name.into()), &self.metrics);
         }
     }
 
@@ -95,7 +134,7 @@ impl Gate {
                 break;
             }
             match checked(live, verifier, token, (name, unix)) {
-                Ok(user) => return Some(self.challenger.pseudonym(name, &user)),
+                Ok(user) => return Some(self.pseudonym(live, facts, name, &user)),
                 Err(why) => refused = Some(why),
             }
             if refused == Some(Refused::Signature) {

@@ -6,6 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
+use cattlegrid_core::paths::Browser;
+use cattlegrid_core::paths::Link;
+use cattlegrid_core::paths::Loaded;
+use cattlegrid_core::paths::UserRequest;
 use cattlegrid_core::policy::Decision;
 use cattlegrid_http1::Method;
 use cattlegrid_http1::Request;
@@ -27,8 +31,11 @@ use crate::settings::RobotsTxt;
 use crate::settings::Role;
 use crate::settings::defence::Defence;
 use crate::state::Connection;
+use crate::state::Gate;
 use crate::state::InFlight;
 use crate::state::Live;
+use crate::state::log::Entry;
+use crate::state::users::Told;
 
 /// What is done with a request.
 #[derive(Debug)]
@@ -207,6 +214,27 @@ fn lost_link() -> Page {
     )
 }
 
+/// Tells the table of users about a link of a signed-in person that does not open. It leads to no page.
+fn note_lost(gate: &Gate, entry: &Entry) {
+    let Some(user) = entry.user else {
+        return;
+    };
+    let request = UserRequest {
+        at_ms: entry.time_ms,
+        day: 0,
+        user,
+        page: 0,
+        link: Link::Broken,
+        referrer: None,
+        client: Browser {
+            agent: 0,
+            session: 0,
+        },
+        loaded: Loaded::Redirect,
+    };
+    gate.users.tell(Told::Request(request), &gate.metrics);
+}
+
 fn proxied(
     connection: &Connection,
     live: &Arc<Live>,
@@ -247,6 +275,9 @@ fn proxied(
     if let Some(page) = own {
         entry.answered(&page);
         let worker = &connection.worker;
+        if is_lost && live.setup.paths.is_on {
+            note_lost(&worker.gate, &entry);
+        }
         worker.log(&entry, &facts.texts(), Instant::now());
         return Next::Answer(page);
     }

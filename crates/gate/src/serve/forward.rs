@@ -46,6 +46,7 @@ use crate::state::Incident;
 use crate::state::Live;
 use crate::state::Worker;
 use crate::state::log::Outcome;
+use crate::state::users::Told;
 
 /// Seconds after which who got no page may come again.
 const WITHHELD_RETRY_AFTER: u32 = 3600;
@@ -202,6 +203,7 @@ impl Forward {
                 plan.treat(&response, gate)
             });
             let treated = treated.unwrap_or_default();
+            self.note_path(&response);
             self.marked = treated.body;
             let passed = Passed {
                 response: &response,
@@ -219,6 +221,20 @@ impl Forward {
             }
             Ok(None) => Err(self.withhold()),
             Err(invalid) => Err(self.fail(&Failure::Invalid(invalid))),
+        }
+    }
+
+    /// Tells the table of users about a page of a signed-in person. Where the owner's rule lets it pass, nobody looks at it.
+    fn note_path(&self, response: &Response<'_>) {
+        let is_on = self.live.setup.paths.is_on;
+        let Some(plan) = self.plan.as_ref().filter(|_| is_on) else {
+            return;
+        };
+        if let Outcome::Decided(_, Reason::SignedIn) = self.in_flight.entry.outcome
+            && let Some(request) = plan.noted(&self.in_flight, response)
+        {
+            let gate = &self.in_flight.worker.gate;
+            gate.users.tell(Told::Request(request), &gate.metrics);
         }
     }
 

@@ -3,16 +3,21 @@
 
 use std::sync::Arc;
 
+use cattlegrid_core::paths::Browser;
+use cattlegrid_core::paths::Loaded;
+use cattlegrid_core::paths::UserRequest;
 use cattlegrid_core::profile::Content;
 use cattlegrid_http1::Headers;
 use cattlegrid_http1::Method;
 use cattlegrid_http1::Name;
 use cattlegrid_http1::Request;
 use cattlegrid_http1::Response;
+use cattlegrid_http1::response::Kind;
 use cattlegrid_marker::Charset;
 use cattlegrid_marker::Facts as MarkerFacts;
 use cattlegrid_marker::Keyring;
 use cattlegrid_marker::Links;
+use cattlegrid_marker::Marker;
 use cattlegrid_marker::PageMarker;
 use cattlegrid_marker::Rules;
 use cattlegrid_marker::Site;
@@ -25,6 +30,7 @@ use crate::decide::Facts;
 use crate::settings::defence::Defence;
 use crate::settings::defence::Defences;
 use crate::state::Gate;
+use crate::state::InFlight;
 use crate::state::Live;
 use crate::state::gate::content;
 
@@ -41,6 +47,8 @@ pub(crate) struct Plan {
     target: String,
     /// What stands in markers for the person.
     user: u64,
+    /// The page whose link was followed, if its marker is the person's own.
+    followed: Option<u64>,
     minute: u32,
     looks: Looks,
     is_head: bool,
@@ -104,8 +112,13 @@ impl Plan {
         let ring = gate.markers.load_full()?;
         let named = request.authority.or(request.headers.get(Name::Host))?;
         let scheme = if facts.is_secure { "https" } else { "http" };
+        let user = ring.user_name(&user.to_be_bytes());
         Some(Box::new(Plan {
-            user: ring.user_name(&user.to_be_bytes()),
+            user,
+            followed: match &facts.marker {
+                Marker::Genuine(opened) if opened.facts.user == user => Some(opened.facts.parent),
+                _ => None,
+            },
             ring,
             rules: Arc::clone(&setup.rules),
             defences: live.setup.defences,
@@ -157,7 +170,9 @@ impl Plan {
     }
 
     fn redirect(&self, response: &Response<'_>) -> Treated {
-        let mut links = match self.links(Charset::Undeclared) {
+        // Browsers name the page that had the link as the referrer of where the redirect leads: it is the parent.
+        let parent = self.followed.unwrap_or_else(|| self.page_name());
+        let mut links = match self.links(Charset::Undeclared, parent) {
             Some(links) if response.status != 304 => links,
             _ => return Treated::default(),
         };
@@ -178,7 +193,7 @@ impl Plan {
             return Treated::default();
         };
         let is_empty = response.body.is_empty() && !self.is_head;
-        let links = self.links(charset).filter(|_| !is_empty);
+        let links = self.links(charset, self.page_name()).filter(|_| !is_empty);
         let Some(mut links) = links else {
             return Treated::default();
         };
@@ -195,12 +210,49 @@ impl Plan {
         }
     }
 
-    fn links(&self, charset: Charset) -> Option<Links> {
+    /// What stands in markers for the page itself.
+    fn page_name(&self) -> u64 {
+        self.ring.page_name(self.target.as_bytes())
+    }
+
+    /// The request for the table of users, unless it has brought no page.
+    pub(crate) fn noted(
+        &self,
+        in_flight: &InFlight,
+        response: &Response<'_>,
+    ) -> Option<UserRequest> {
+        let entry = &in_flight.entry;
+        let is_page = entry.content == Content::Page;
+        let loaded = match (response.kind, response.status) {
+            (_, 304) if is_page => Loaded::Page,
+            (_, 300..400) if is_page => Loaded::Redirect,
+            (Kind::Html, 200..300 | 400..500) if self.looks == Looks::Data => Loaded::Piece,
+            (Kind::Html, 200..300 | 400..500) => Loaded::Page,
+            _ => return None,
+        };
+        let texts = in_flight.texts.texts();
+        let referrer = own_target(texts.referrer, &self.host);
+        Some(UserRequest {
+            at_ms: entry.time_ms,
+            day: 0,
+            user: entry.user?,
+            page: self.page_name(),
+            link: entry.link(),
+            referrer: referrer.map(|target| self.ring.page_name(target)),
+            client: Browser {
+                agent: entry.agent.into(),
+                session: entry.session.flatten().unwrap_or(0),
+            },
+            loaded,
+        })
+    }
+
+    fn links(&self, charset: Charset, parent: u64) -> Option<Links> {
         let mut nonce = [0; 12];
         // Without randomness there is no marker, and the page passes.
         getrandom::fill(&mut nonce).ok()?;
         let facts = MarkerFacts {
-            parent: self.ring.page_name(self.target.as_bytes()),
+            parent,
             user: self.user,
             minted_minutes: self.minute,
         };
@@ -208,6 +260,16 @@ impl Plan {
         let (target, rules) = (self.target.as_bytes(), Arc::clone(&self.rules));
         Links::new(&self.origin, target, charset, marker, rules)
     }
+}
+
+/// The page of the same site that a referrer names. Many browsers and policies name the site alone, which says nothing.
+fn own_target<'a>(referrer: &'a [u8], host: &str) -> Option<&'a [u8]> {
+    let at = memchr::memmem::find(referrer, b"://")? + 3;
+    let rest = referrer.get(at..)?;
+    let end = rest.iter().position(|byte| b"/?#".contains(byte))?;
+    let (authority, target) = rest.split_at(end);
+    let is_own = Site::new(std::str::from_utf8(authority).ok()?) == Site::new(host);
+    (is_own && target != b"/").then_some(target)
 }
 
 /// True where a client can unpack gzip.

@@ -1,5 +1,6 @@
 //! The gate's own pages: the files of a challenge, and answers to it. Those behind traps are in [`maze`].
 
+use cattlegrid_core::paths::UserStanding;
 use cattlegrid_core::request::Source;
 use cattlegrid_http1::Method;
 
@@ -11,6 +12,7 @@ use crate::challenge::Note;
 use crate::challenge::Page;
 use crate::challenge::Puzzle;
 use crate::challenge::Question;
+use crate::challenge::Reader;
 use crate::challenge::Refusal;
 use crate::challenge::Trap;
 use crate::challenge::Turn;
@@ -18,6 +20,7 @@ use crate::challenge::Unanswered;
 use crate::challenge::Visitor;
 use crate::challenge::assets;
 use crate::decide::Facts;
+use crate::decide::ask_suspect;
 use crate::decide::language;
 use crate::settings::defence::Defence;
 use crate::state::Connection;
@@ -151,6 +154,9 @@ fn solved(connection: &Connection, live: &Live, facts: &Facts<'_>, body: &[u8]) 
                 count_solution(live, visitor.source, time);
             }
             gate.metrics.solved.inc();
+            if let Some(user) = gate.challenger.suspect_of(body) {
+                gate.users.solved(user);
+            }
             let page = live.pages.solved(&solved);
             page.with_cookie(Some(solved.set_cookie))
         }
@@ -168,6 +174,9 @@ fn solved(connection: &Connection, live: &Live, facts: &Facts<'_>, body: &[u8]) 
 /// Checks the answer to a question, and gives a small clearance for it and the way back. Whatever does not count leads to the question
 /// again, or to a new one.
 fn question(gate: &Gate, live: &Live, facts: &Facts<'_>, body: &[u8]) -> Page {
+    if let Some(user) = gate.challenger.suspect_of(body) {
+        return suspects_answer(gate, live, facts, body, user);
+    }
     let (policy, time) = (&live.policy, gate.clock.now());
     if policy.limits.question_pages == 0 {
         return no_page();
@@ -222,6 +231,59 @@ fn question(gate: &Gate, live: &Live, facts: &Facts<'_>, body: &[u8]) -> Page {
         Err(Unanswered::Refused(refusal)) => {
             gate.metrics.answer_refused(refusal.name());
             refused_question(gate, live, facts, body, refusal)
+        }
+    }
+}
+
+/// Checks the answer of a signed-in person who is a suspect. The right one makes a normal user, and earns no clearance: nobody who is signed
+/// in needs one.
+fn suspects_answer(gate: &Gate, live: &Live, facts: &Facts<'_>, body: &[u8], user: u64) -> Page {
+    let (visitor, language) = (facts.visitor(), language(facts.headers));
+    let return_to = gate.challenger.return_of(body);
+    // Whoever was late gets more time.
+    let ask_again = |note: Note| {
+        let seconds = live.setup.challenge_seconds;
+        ask_suspect(gate, live, facts, (Some(user), seconds), (&return_to, note))
+    };
+    if !matches!(gate.users.standing(user), UserStanding::Suspect(_)) {
+        return live.pages.led_back(&return_to);
+    }
+    if gate.challenger.asks_for_other(body) {
+        return ask_again(Note::None);
+    }
+    if let Err(seconds) = live.policy.take_answer_of(user, gate.clock.now()) {
+        gate.metrics.answer_refused("too_soon");
+        return live.pages.throttle(Reader::Person(language), seconds, "");
+    }
+    let cookies: Vec<&[u8]> = facts.cookies().collect();
+    let answered = gate.challenger.answer_question(
+        &visitor,
+        (body, language),
+        cookies.iter().copied(),
+        0,
+        gate.moment(),
+        Turn {
+            wait_seconds: 0,
+            take: || Ok(()),
+        },
+    );
+    match answered {
+        Ok(solved) => {
+            gate.users.solved(user);
+            gate.metrics.solved.inc();
+            gate.metrics.questions_answered.inc();
+            live.pages.led_back(&solved.return_to)
+        }
+        Err(Unanswered::Refused(refusal)) => {
+            gate.metrics.answer_refused(refusal.name());
+            match refusal {
+                Refusal::NoCookie => live.pages.cookies_needed(language, &return_to),
+                _ => ask_again(Note::New),
+            }
+        }
+        Err(Unanswered::Wrong(_) | Unanswered::TooSoon(..)) => {
+            gate.metrics.answer_refused("wrong");
+            ask_again(Note::Wrong)
         }
     }
 }

@@ -279,7 +279,11 @@ impl Question {
             return Err(Failure::Invalid(response::Invalid("an error of the site")));
         }
         let name = self.name(&response, setup);
-        let user = name.map(|name| worker.gate.challenger.pseudonym(site.name(), &name));
+        let user = name.map(|name| {
+            let user = worker.gate.challenger.pseudonym(site.name(), &name);
+            worker.gate.introduce(&self.live, user, &name);
+            user
+        });
         let (body, keeps_alive) = (response.body, response.keeps_alive);
         connection.begin(length, body, keeps_alive);
         if is_read(&mut connection) {

@@ -110,10 +110,14 @@ pub enum Defence {
     MarkedValidators,
     /// Compressed pages are unpacked a little at a time.
     MarkedBounded,
+    /// Signed-in people whose paths look like a crawler's are challenged.
+    UserPaths,
+    /// Work does not make a suspect a normal user again.
+    PersonalAnswer,
 }
 
 #[cfg(debug_assertions)]
-const NAMES: [(&str, Defence); 53] = [
+const NAMES: [(&str, Defence); 55] = [
     ("framing", Defence::Framing),
     ("host", Defence::Host),
     ("spoofed_headers", Defence::SpoofedHeaders),
@@ -167,6 +171,8 @@ const NAMES: [(&str, Defence); 53] = [
     ("marked_whole", Defence::MarkedWhole),
     ("marked_validators", Defence::MarkedValidators),
     ("marked_bounded", Defence::MarkedBounded),
+    ("user_paths", Defence::UserPaths),
+    ("personal_answer", Defence::PersonalAnswer),
 ];
 
 /// Which defences are on.

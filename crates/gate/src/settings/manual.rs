@@ -105,7 +105,7 @@ source_slots = 4
 # What all these pages take together.
 bytes_per_second = 262144
 
-# Signed-in people pass, within user_pages and user_pages_a_minute of [policy]. One of three ways says who is signed in (docs/sign-in.md).
+# Signed-in people pass, within user_pages and user_pages_a_minute of [policy]. One of four ways says who is signed in (docs/sign-in.md).
 [gate.sign_in]
 # What happens to those who are faster: "throttle" (429 with Retry-After) or "slow" (the request waits, for slow_seconds at most; with
 # slowed_max requests waiting, the next ones get 429).
@@ -135,6 +135,10 @@ slowed_max = 256
 #refused_seconds = 10
 #wait = 1.0                                # seconds that a request waits for the answer, at most 1.5; then nobody is signed in
 #in_flight = 32                            # requests to the site at the same time
+# The server before the gate says who is signed in, in this header field of its requests. It must set or remove the field in every
+# request; the gate believes it from trusted_proxies alone.
+#[gate.sign_in.header]
+#field = "X-Remote-User"
 
 # Markers in the links of pages that signed-in people get, so that crawlers with an account can be told from readers (docs/markers.md).
 [gate.markers]
@@ -150,11 +154,36 @@ days = 7
 sealed_days = 366
 # A new key is drawn after this many days; older ones still open markers.
 key_days = 30
-# Links with one of these query parameters stay as they are, because something may compare the whole address with a signature.
+# Links with one of these query parameters stay as they are: something may compare the whole address with a signature, or scripts take them apart.
 signed = [
     "X-Amz-Signature", "X-Goog-Signature", "X-Oss-Signature", "Signature", "sig", "sign", "hmac", "token", "access_token", "auth_token",
     "login_token", "magic", "ticket",
 ]
+
+# Who of the signed-in people follows links as crawlers do (docs/paths.md). Needs markers.
+[gate.paths]
+# act: suspects must answer a question, and are throttled the second time, if the gate enforces. watch: they are listed and logged only.
+# off: nothing is noted.
+mode = "watch"
+# Days after which everything is forgotten: the last requests of a user, and suspicions.
+days = 30
+# true: the file users.jsonl has no names, only keyed hashes of them.
+pseudonyms = false
+# Requests of one day that links do not explain and that make a suspect. Requests without a marker count beyond 'unmarked' and
+# 'unmarked_percent' of the user's requests; 100 percent: never.
+odd_requests = 30
+unmarked = 10
+unmarked_percent = 30
+# The day ends at midnight in this time zone: "system", or a name like "Europe/Berlin".
+zone = "system"
+# Seconds in which a suspect must answer. Who is late gets another question with the time of [gate.challenge].
+challenge_seconds = 30
+# Users that are followed; the longest inactive are forgotten first.
+users_max = 100000
+# true: long sessions of people who are no suspects are kept for 'days' in sessions.jsonl, for 'cattlegrid train --paths'.
+keep_sessions = false
+# A model of 'cattlegrid train --paths' in the place of the built-in one.
+# model = "/etc/cattlegrid/paths.json"
 
 # [[gate.listen]]
 # address = "0.0.0.0:8080"          # or "[::]:8080", or "unix:/run/cattlegrid/gate.sock"

@@ -1,4 +1,4 @@
-//! The `[gate.sign_in]` part: how the gate knows signed-in people, in one of three ways.
+//! The `[gate.sign_in]` part: how the gate knows signed-in people, in one of four ways.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +9,8 @@ use toml::Spanned;
 
 use super::Errors;
 use super::Site;
+use super::trust::Peer;
+use super::trust::Trust;
 use crate::sign_in::Algorithm;
 use crate::sign_in::Expected;
 
@@ -21,6 +23,7 @@ pub(super) struct SignInOptions {
     jwt: Option<Spanned<JwtOptions>>,
     hmac: Option<Spanned<HmacOptions>>,
     ask: Option<Spanned<AskOptions>>,
+    header: Option<Spanned<HeaderOptions>>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -39,6 +42,7 @@ impl Default for SignInOptions {
             jwt: None,
             hmac: None,
             ask: None,
+            header: None,
         }
     }
 }
@@ -68,6 +72,12 @@ impl JwtOptions {
 struct HmacOptions {
     cookie: String,
     key_file: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeaderOptions {
+    field: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -121,6 +131,8 @@ pub(crate) enum Way {
     Token(TokenSetup),
     /// By asking the site.
     Ask(AskSetup),
+    /// By this header field of a trusted proxy.
+    Header(String),
 }
 
 /// Where tokens are, and what they must be.
@@ -165,6 +177,7 @@ pub(crate) enum TooFast {
 pub(super) fn checked(
     options: Spanned<SignInOptions>,
     sites: &[Site],
+    trust: &Trust,
     errors: &mut Errors<'_>,
 ) -> SignInSetup {
     let at = options.span().start;
@@ -181,18 +194,22 @@ pub(super) fn checked(
         options.jwt.is_some(),
         options.hmac.is_some(),
         options.ask.is_some(),
+        options.header.is_some(),
     ];
     if ways.iter().filter(|is_set| **is_set).count() > 1 {
         errors.at(
             at,
-            "[gate.sign_in]: jwt, hmac and ask are three ways to know the same people; keep one of them",
+            "[gate.sign_in]: jwt, hmac, ask and header are four ways to know the same people; keep one of them",
         );
     }
+    let header = options
+        .header
+        .map(|header| Way::Header(checked_header(header, trust, errors)));
     let way = match (options.jwt, options.hmac, options.ask) {
         (Some(jwt), ..) => Some(Way::Token(checked_jwt(jwt, errors))),
         (None, Some(hmac), _) => Some(Way::Token(checked_hmac(hmac, errors))),
         (None, None, Some(ask)) => Some(Way::Ask(checked_ask(ask, sites, errors))),
-        (None, None, None) => None,
+        (None, None, None) => header,
     };
     SignInSetup {
         way,
@@ -204,6 +221,29 @@ pub(super) fn checked(
             },
         },
     }
+}
+
+fn checked_header(
+    options: Spanned<HeaderOptions>,
+    trust: &Trust,
+    errors: &mut Errors<'_>,
+) -> String {
+    let (at, field) = (options.span().start, options.into_inner().field);
+    if !is_token(&field) || is_hop_by_hop(field.as_bytes()) {
+        errors.at(
+            at,
+            format!(
+                "[gate.sign_in.header]: field = '{field}' is no header field, like X-Remote-User"
+            ),
+        );
+    }
+    if !trust.has_proxies() && !trust.trusts(Peer::Unix) {
+        errors.at(
+            at,
+            "[gate.sign_in.header] is believed from trusted proxies alone: name the server before the gate in trusted_proxies, like [\"127.0.0.1\"]",
+        );
+    }
+    field
 }
 
 fn checked_jwt(options: Spanned<JwtOptions>, errors: &mut Errors<'_>) -> TokenSetup {
@@ -366,6 +406,14 @@ mod tests {
         check(&format!("{jwt}bearer = true\n"), "");
         check(jwt, "needs cookie");
         check(&format!("{hmac}{ask}"), "keep one of them");
+        let header = "[gate.sign_in.header]\nfield = \"X-Remote-User\"\n";
+        check(header, "trusted proxies alone");
+        check(&format!("{header}{hmac}"), "keep one of them");
+        let behind = "[gate]\ntrusted_proxies = [\"192.0.2.1\"]\n[[gate.listen]]\naddress = \"127.0.0.1:8080\"\n[[gate.site]]\nhosts = [\"*\"]\nupstream = \"http://127.0.0.1:8081\"\n";
+        Setup::parse(&format!("{behind}{header}")).unwrap();
+        let errors = header.replace("X-Remote-User", "Connection");
+        let errors = Setup::parse(&format!("{behind}{errors}")).unwrap_err();
+        assert!(errors[0].contains("no header field"), "{errors:?}");
         check(&format!("{jwt}cookie = \"a b\"\n"), "no name of a cookie");
         check(
             &hmac.replace("who", "__Host-cattlegrid"),
@@ -394,13 +442,20 @@ mod tests {
     /// Each way is shown behind `#`, and only one of them can be in force.
     #[test]
     fn the_ways_in_the_manual_are_sound() {
-        for way in ["jwt", "hmac", "ask"] {
+        for way in ["jwt", "hmac", "ask", "header"] {
             let begin = format!("#[gate.sign_in.{way}]");
             let shown = Setup::manual().lines().skip_while(|line| *line != begin);
             let shown = shown.take_while(|line| line.starts_with('#') && !line.starts_with("# "));
             let part: String = shown.map(|line| format!("{}\n", &line[1..])).collect();
             assert!(part.contains('='), "{way}");
-            check(&part, "");
+            check(
+                &part,
+                if way == "header" {
+                    "trusted proxies alone"
+                } else {
+                    ""
+                },
+            );
         }
     }
 }

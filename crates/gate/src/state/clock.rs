@@ -1,10 +1,14 @@
 //! The gate's time: the wall clock, but never a leap that may be a mistake.
 
+use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use std::time::SystemTime;
 use std::time::UNIX_EPOCH;
+
+use crate::settings::TestClock;
 
 /// A step of the wall clock is taken over once it has lasted so many looks: a clock that jumps to and fro never moves the gate.
 const LOOKS: u32 = 60;
@@ -21,6 +25,8 @@ pub(crate) struct Clock {
     speed: u32,
     /// Looks that a step must last: `LOOKS`, but in tests that want to see the gate leap.
     looks: u32,
+    /// In tests that set the time: the file that says it.
+    file: Option<PathBuf>,
 }
 
 /// What was seen at the last looks.
@@ -38,6 +44,7 @@ impl Clock {
             offset_ms: AtomicI64::new(wall_ms()),
             speed: 1,
             looks: LOOKS,
+            file: None,
         }
     }
 
@@ -49,13 +56,14 @@ impl Clock {
         }
     }
 
-    /// A clock that starts at a time and runs so many times too fast.
-    pub(crate) fn fast(start: u32, speed: u32) -> Clock {
+    /// A clock that starts at a time and runs so many times too fast, or that a file sets.
+    pub(crate) fn of_test(clock: &TestClock) -> Clock {
         Clock {
             start: Instant::now(),
-            offset_ms: AtomicI64::new(i64::from(start) * 1000),
-            speed,
+            offset_ms: AtomicI64::new(i64::from(clock.start) * 1000),
+            speed: clock.speed.max(1),
             looks: LOOKS,
+            file: clock.file.clone(),
         }
     }
 
@@ -66,12 +74,23 @@ impl Clock {
 
     /// The same at a moment.
     pub(crate) fn ms_at(&self, moment: Instant) -> u64 {
+        if cfg!(debug_assertions)
+            && let Some(told) = self.told_ms()
+        {
+            return told;
+        }
         let passed = i64::try_from(self.steady_ms_at(moment)).unwrap_or(i64::MAX);
         let now = self
             .offset_ms
             .load(Ordering::Relaxed)
             .saturating_add(passed);
         u64::try_from(now).unwrap_or(0)
+    }
+
+    /// What the file of a test says.
+    fn told_ms(&self) -> Option<u64> {
+        let text = fs::read_to_string(self.file.as_ref()?).ok()?;
+        text.trim().parse().ok()
     }
 
     /// Milliseconds since the gate began, by a clock that nobody sets.
@@ -98,7 +117,7 @@ impl Clock {
     /// Looks at the wall clock, once a second. A small difference is taken over at once, a step once it has lasted a minute.
     pub(crate) fn look(&self, steps: &mut Steps) {
         // A clock that runs too fast on purpose has nothing to do with the wall's.
-        if self.speed == 1 {
+        if self.speed == 1 && self.file.is_none() {
             self.look_at(wall_ms(), self.steady_ms() as i64, steps);
         }
     }

@@ -28,6 +28,7 @@ use crate::state::metrics::Metrics;
 use crate::state::names::Names;
 use crate::state::sign_ins::SignIns;
 use crate::state::slots::Slots;
+use crate::state::users::UserNotes;
 
 /// What a reload replaces.
 #[derive(Debug)]
@@ -84,6 +85,8 @@ pub(crate) struct Gate {
     pub(crate) sign_ins: SignIns,
     /// The keys of markers; none where markers were never on, or the keys cannot be read.
     pub(crate) markers: ArcSwapOption<cattlegrid_marker::Keyring>,
+    /// Signed-in people who are suspects, and the way to the table of all of them.
+    pub(crate) users: UserNotes,
     /// A source has crossed the second limit: it is to be judged now.
     pub(crate) has_crossed: AtomicBool,
 }

@@ -8,6 +8,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 use std::time::Instant;
 
+use cattlegrid_core::paths::Link;
 use cattlegrid_core::policy::Clearance;
 use cattlegrid_core::policy::Decision;
 use cattlegrid_core::policy::Fleet;
@@ -76,6 +77,16 @@ impl Entry {
     pub(crate) fn answered(&mut self, page: &Page) {
         self.status = page.status;
         self.bytes = page.body.len() as u64;
+    }
+
+    /// The link that a signed-in person followed.
+    pub(crate) fn link(&self) -> Link {
+        match self.marker {
+            None => Link::Unmarked,
+            Some(Marked::Own(parent)) => Link::Own(parent),
+            Some(Marked::Other(_)) => Link::OtherUser,
+            Some(Marked::Broken) => Link::Broken,
+        }
     }
 }
 
@@ -458,6 +469,9 @@ fn escape(bytes: &[u8], out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use cattlegrid_core::format::is_gates_line;
+    use cattlegrid_core::policy::Cause;
+
     use super::*;
 
     fn entry() -> Entry {
@@ -512,6 +526,34 @@ mod tests {
         assert_eq!(read["cut"], true);
         assert_eq!(read["marker"], "own");
         assert_eq!(read["parent"], "0000000000000006");
+    }
+
+    #[test]
+    fn lines_are_read_back_the_short_way() {
+        let sent = Sent {
+            values: [Some(b"'x'"); sent::FIELDS.len()],
+            ..Sent::default()
+        };
+        let texts = Texts {
+            host: "www.example.org",
+            target: "/",
+            referrer: b"",
+            agent: b"Mozilla/5.0",
+            sent,
+        };
+        let fleet = Fleet {
+            number: 7,
+            cause: Cause::NoParts,
+            pages: 1,
+        };
+        let entry = Entry {
+            fleet: Some(fleet),
+            ..entry()
+        };
+        let mut line = Vec::new();
+        write(&entry, &texts, Duration::from_micros(1500), &mut line);
+        let text = line.strip_suffix(b"\n").expect("a whole line");
+        assert!(is_gates_line(text), "{}", String::from_utf8_lossy(text));
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! What the gate counts about itself, as Prometheus reads it. Every label is one of a few fixed words.
 
+use cattlegrid_core::paths::Cause;
+use cattlegrid_core::paths::Oddity;
+use cattlegrid_core::paths::PathKind;
 use cattlegrid_core::policy::Decision;
 use cattlegrid_core::policy::Looked;
 use cattlegrid_core::policy::Reason;
@@ -62,6 +65,13 @@ pub(crate) struct Metrics {
     pub(crate) marked_links: Counter,
     unmarked: Family<Labels, Counter>,
     pub(crate) marker_keys_failed: Gauge,
+    suspicions: Family<Labels, Counter>,
+    odd_requests: Family<Labels, Counter>,
+    pub(crate) users: Gauge,
+    pub(crate) suspect_users: Gauge,
+    pub(crate) throttled_users: Gauge,
+    pub(crate) user_requests_lost: Counter,
+    pub(crate) users_failed: Gauge,
     duration: Histogram,
 }
 
@@ -221,12 +231,37 @@ impl Default for Metrics {
             marked_links: make.counter("marked_links", "Links with a marker in these pages"),
             unmarked: make.known("unmarked", "Pages for signed-in people that passed without markers, from some place on, or with a tag or link too long for one", "reason", &UNMARKED),
             marker_keys_failed: make.gauge("marker_keys_failed", "1 while the keys of markers cannot be read or written"),
+            suspicions: make.known("user_suspicions", "Times that a signed-in person became a suspect, by the cause", "cause", &causes()),
+            odd_requests: make.known("user_odd_requests", "Requests of signed-in people that links do not explain, by kind", "kind", &Oddity::ALL.map(Oddity::name)),
+            users: make.gauge("users", "Signed-in people whose paths are followed"),
+            suspect_users: make.gauge("suspect_users", "Signed-in people who must answer a question"),
+            throttled_users: make.gauge("throttled_users", "Signed-in people who were suspects twice and are throttled"),
+            user_requests_lost: make.counter("user_requests_lost", "Requests of signed-in people that were not noted because the table was behind"),
+            users_failed: make.gauge("users_failed", "1 while the table of signed-in people cannot be saved"),
             registry: make.0,
         }
     }
 }
 
+/// The causes of suspicions.
+fn causes() -> [&'static str; 4] {
+    let [first, second, third] = PathKind::ALL.map(PathKind::name);
+    [first, second, third, Cause::Oddities.name()]
+}
+
 impl Metrics {
+    /// Counts a suspicion.
+    pub(crate) fn suspected(&self, cause: Cause) {
+        let labels = [("cause", cause.name())];
+        self.suspicions.get_or_create(&labels).inc();
+    }
+
+    /// Counts what is odd about a request.
+    pub(crate) fn odd_request(&self, oddity: Oddity) {
+        let labels = [("kind", oddity.name())];
+        self.odd_requests.get_or_create(&labels).inc();
+    }
+
     /// Counts a decision.
     pub(crate) fn decided(&self, decision: Decision, reason: Reason) {
         self.decisions[decision as usize].inc();

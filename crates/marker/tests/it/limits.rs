@@ -80,19 +80,19 @@ fn h128_a_long_attribute_in_single_bytes_takes_no_longer() {
 }
 
 #[test]
-fn h128_a_million_links() {
+fn h128_ten_million_links() {
     let part = b"<a href=/x>y</a>".repeat(1000);
-    for style in [Style::Query, Style::Path] {
-        let (length, outcome) = send(&mut rewriter(style), &[(&part, 1000)]);
-        assert_eq!(outcome.marked, 1_000_000);
-        assert_eq!(length, 1_000_000 * (16 + 4 + 68));
+    for (style, many) in [(Style::Query, 10_000), (Style::Path, 1000)] {
+        let (length, outcome) = send(&mut rewriter(style), &[(&part, many)]);
+        assert_eq!(outcome.marked, 1000 * many as u64);
+        assert_eq!(length, 1000 * many * (16 + 4 + 68));
     }
     let (_, outcome) = send(&mut rewriter(Style::Sealed), &[(&part, 20)]);
     assert_eq!(outcome.marked, 20_000);
 }
 
 #[test]
-fn h128_nesting_and_attributes_without_end() {
+fn h128_a_million_elements_deep_and_attributes_without_end() {
     for part in [
         "<b>",
         "<svg>",
@@ -108,9 +108,9 @@ fn h128_nesting_and_attributes_without_end() {
         "<",
     ] {
         let part = part.repeat(1000);
-        let pieces: [(&[u8], usize); 2] = [(part.as_bytes(), 300), (b"<a href=/x>", 1)];
+        let pieces: [(&[u8], usize); 2] = [(part.as_bytes(), 1000), (b"<a href=/x>", 1)];
         let (length, _) = send(&mut rewriter(Style::Query), &pieces);
-        assert!(length >= 300 * part.len());
+        assert!(length >= 1000 * part.len());
     }
 }
 

@@ -8,7 +8,7 @@
   const body = document.querySelector("#sources tbody");
   const status = document.getElementById("status");
   const numbers = new Intl.NumberFormat("en");
-  let order = [], page = 0, key = "requests", descending = true, band = -1, words = "";
+  let order = [], page = 0, key = "requests", descending = true, band = document.querySelector("button[data-band]").dataset.band, words = "";
 
   const values = {
     source: (a, b) => (sources[a] < sources[b] ? -1 : sources[a] > sources[b] ? 1 : 0),
@@ -62,7 +62,7 @@
   function choose() {
     order = [];
     for (let at = 0; at < count; at += 1) {
-      if (band >= 0 && data.band[at] !== band) continue;
+      if (band === "unwanted" ? !data.bands[data.band[at]].unwanted : band !== "all" && data.band[at] !== Number(band)) continue;
       if (words && !(sources[at] + " " + data.agents[data.agent[at]] + " " + data.names[data.name[at]]).toLowerCase().includes(words)) continue;
       order.push(at);
     }
@@ -76,19 +76,39 @@
     show();
   }
 
+  // The command that blocks a source. A pseudonym or a token from the log cannot be blocked.
+  function command(at) {
+    const isPerson = data.bands[data.band[at]].key === "people";
+    if (isPerson || !/^[0-9a-f.:]+(\/\d+)?$/i.test(sources[at])) return "";
+    return "cattlegrid kb deny " + sources[at] + " --days 30";
+  }
+
   function details(at) {
     const cell = element("td");
     cell.colSpan = 7;
+    const numbersOf = [numbers.format(data.requests[at]) + " requests, " + numbers.format(data.pages[at]) + " of them for pages", bytes(data.bytes[at])];
+    if (data.ms.length) numbersOf.push(span(data.ms[at]) + " of server time");
+    if (data.seen[at]) numbersOf.push(data.seen[at], data.many[at] === 1 ? "one user agent" : data.many[at] + " user agents in its busiest window");
+    cell.append(element("p", (data.attack[at] ? data.attack[at] + "; " : "") + numbersOf.join("; "), "soft"));
+    if (data.window[at]) cell.append(element("p", "Reasons: " + data.window[at] + ".", "soft"));
     const why = element("ul", undefined, "why");
     const reasons = data.why[at];
     for (const [weight, text] of reasons || []) {
-      why.append(element("li", (weight > 0 ? "+" : "") + weight + " dB: " + text));
+      why.append(element("li", text + " " + (weight > 0 ? "+" : "") + weight + " dB"));
     }
     if (!reasons && data.rule[at] >= 0) why.append(element("li", "strongest rule: " + data.rules[data.rule[at]] + " (inspect the source for the rest)"));
     if (!why.children.length) why.append(element("li", "no evidence either way"));
-    const agent = element("p", data.agents[data.agent[at]] || "no user agent known", "agent");
-    cell.append(why, agent);
-    if (data.ms.length) cell.append(element("p", "answering it took the server " + span(data.ms[at]), "soft"));
+    cell.append(why);
+    if (reasons && reasons.length) cell.append(element("p", data.decibans, "soft"));
+    cell.append(element("p", data.agents[data.agent[at]] || "the text of its user agent was not kept", "agent"));
+    const got = data.got[at];
+    if (got) {
+      cell.append(element("p", "Answers: " + got.statuses + ". Asked for most:", "soft"));
+      const pages = element("ul", undefined, "why");
+      for (const [requests, target] of got.pages) pages.append(element("li", numbers.format(requests) + " × " + target, "path"));
+      cell.append(pages);
+    }
+    if (command(at)) cell.append(element("pre", command(at)));
     const row = element("tr");
     row.append(cell);
     return row;
@@ -113,7 +133,7 @@
     dot.style.setProperty("--band", "var(--" + data.bands[data.band[at]].key + ")");
     what.append(dot, data.bands[data.band[at]].short);
     made.append(first, what);
-    for (const [label, text] of [["requests", numbers.format(data.requests[at])], ["pages", numbers.format(data.pages[at])], ["traffic", bytes(data.bytes[at])], ["sure", data.sure[at] + " %"]]) {
+    for (const [label, text] of [["requests", numbers.format(data.requests[at])], ["pages", numbers.format(data.pages[at])], ["traffic", bytes(data.bytes[at])], ["sure", data.bands[data.band[at]].key === "undecided" ? "—" : data.sure[at] + " %"]]) {
       const cell = element("td", text, "n");
       cell.dataset.label = label;
       made.append(cell);
@@ -144,14 +164,18 @@
       sort();
     });
   }
-  for (const button of document.querySelectorAll("button[data-band]")) {
-    button.addEventListener("click", () => {
-      band = Number(button.dataset.band);
-      for (const other of document.querySelectorAll("button[data-band]")) other.setAttribute("aria-pressed", String(other === button));
-      choose();
-    });
+  function press(button) {
+    band = button.dataset.band;
+    for (const other of document.querySelectorAll("button[data-band]")) other.setAttribute("aria-pressed", String(other === button));
+    choose();
   }
-  document.getElementById("search").addEventListener("input", (event) => { words = event.target.value.trim().toLowerCase(); choose(); });
+  for (const button of document.querySelectorAll("button[data-band]")) button.addEventListener("click", () => press(button));
+  document.getElementById("search").addEventListener("input", (event) => {
+    words = event.target.value.trim().toLowerCase();
+    // Whoever searches for an address looks for it among all.
+    if (words && band === "unwanted") press(document.querySelector("button[data-band=all]"));
+    else choose();
+  });
   document.getElementById("before").addEventListener("click", () => { page -= 1; show(); });
   document.getElementById("after").addEventListener("click", () => { page += 1; show(); });
   document.getElementById("interactive").hidden = false;

@@ -13,7 +13,6 @@ use super::frontier::Link;
 use super::pace::Pace;
 use super::pace::Waits;
 use super::site::Page;
-use super::site::Site;
 use super::start_ms;
 use crate::random::Random;
 
@@ -59,11 +58,11 @@ struct Worker {
 }
 
 /// All crawlers of a world.
-pub(super) fn crawl_all(seed: u64, site: &Site, links: Links, forum: &mut Forum) {
+pub(super) fn crawl_all(seed: u64, links: Links, forum: &mut Forum) {
     let mut number = 0;
     for (role, waits, kind) in KINDS {
         for _ in 0..CRAWLERS_OF_A_KIND {
-            crawl(seed, number, site, links, (role, waits, kind, 1), forum);
+            crawl(seed, number, links, (role, waits, kind, 1), forum);
             number += 1;
         }
     }
@@ -75,7 +74,7 @@ pub(super) fn crawl_all(seed: u64, site: &Site, links: Links, forum: &mut Forum)
             false => Waits::Randomly,
         };
         let kind = (Role::Shared, waits, "shared links", accounts);
-        crawl(seed, number, site, links, kind, forum);
+        crawl(seed, number, links, kind, forum);
         number += 1;
     }
 }
@@ -84,7 +83,6 @@ pub(super) fn crawl_all(seed: u64, site: &Site, links: Links, forum: &mut Forum)
 fn crawl(
     seed: u64,
     number: u64,
-    site: &Site,
     links: Links,
     (role, waits, kind, accounts): (Role, Waits, &'static str, u64),
     forum: &mut Forum,
@@ -129,7 +127,7 @@ fn crawl(
         };
         forum.views.push(worker.view(link));
         let day = (worker.now_ms - start_ms()) / 86_400_000;
-        frontier.gather(&mut random, link.0, site.links(link.0, day));
+        frontier.gather(&mut random, link.0, forum.site.links(link.0, day));
         worker.now_ms = worker.pace.next(&mut worker.random, worker.now_ms);
     }
 }

@@ -123,28 +123,36 @@ pub struct Forum {
     pub accounts: Vec<Account>,
     /// All page requests in order of time.
     pub views: Vec<View>,
+    site: Site,
 }
 
 impl Forum {
     /// The forum of a seed.
     pub fn new(seed: u64, links: Links) -> Forum {
-        let site = Site::draw(seed);
         let mut forum = Forum {
             accounts: Vec::new(),
             views: Vec::new(),
+            site: Site::draw(seed),
         };
         for number in 0..PEOPLE {
             let habits = &HABITS[number as usize % HABITS.len()];
             let account = forum.account(Role::Person, habits.name, String::new());
             // Numbers of their own for each account: what one does changes nothing for another.
             let mut random = Random::new(seed, 0x1000 + u64::from(number));
-            let views = reader::month(&mut random, &site, habits, account);
+            let views = reader::month(&mut random, &forum.site, habits, account);
             forum.views.extend(views);
         }
-        crawler::crawl_all(seed, &site, links, &mut forum);
+        crawler::crawl_all(seed, links, &mut forum);
         // Stable: requests of one millisecond stay in the order in which they were made.
         forum.views.sort_by_key(|view| view.at_ms);
         forum
+    }
+
+    /// Path and query of all links on the page that is requested, in their order.
+    pub fn links_of(&self, view: &View) -> Vec<String> {
+        let day = (view.at_ms - start_ms()) / 86_400_000;
+        let links = self.site.links(view.page, day);
+        links.into_iter().map(Page::target).collect()
     }
 
     /// Adds an account and gives its number.

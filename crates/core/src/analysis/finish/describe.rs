@@ -4,7 +4,6 @@ use super::Court;
 use super::Trial;
 use crate::knowledge::Robot;
 use crate::report::CURVE_STEPS;
-use crate::report::RobotReport;
 use crate::report::SourceReport;
 use crate::report::Totals;
 use crate::report::WindowReport;
@@ -86,18 +85,6 @@ impl Court<'_> {
             .decided_by
             .filter(|rule| by_name.contains(rule))?;
         self.knowledge.robots.robot(trial.robot?)
-    }
-
-    /// A robot with its operator.
-    pub(super) fn describe_robot(&self, robot: &Robot) -> RobotReport {
-        RobotReport {
-            name: robot.name.clone(),
-            purpose: robot.purpose,
-            operator: self
-                .knowledge
-                .operator(robot)
-                .map(|operator| operator.name.clone()),
-        }
     }
 
     /// The shape of a source's traffic over the log's span, where there is enough of it to have one.

@@ -8,6 +8,7 @@ use crate::profile::Profile;
 use crate::report::Manners;
 use crate::report::MannersReport;
 use crate::report::Name;
+use crate::report::RobotReport;
 use crate::report::Totals;
 use crate::verdict::Kind;
 
@@ -47,7 +48,7 @@ impl Court<'_> {
     pub(super) fn describe_manners(&self, robots: &ByRobot) -> Vec<MannersReport> {
         let described = robots.iter().filter_map(|((robot, name), manners)| {
             Some(MannersReport {
-                robot: self.describe_robot(self.knowledge.robots.robot(*robot)?),
+                robot: RobotReport::of(self.knowledge.robots.robot(*robot)?, self.knowledge),
                 name: *name,
                 manners: *manners,
             })

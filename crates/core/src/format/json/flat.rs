@@ -86,7 +86,7 @@ fn value<'a>(bytes: &'a [u8], at: usize, marks: &mut Marks) -> Option<(Value<'a>
 }
 
 /// A number without sign and exponent.
-fn number(bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
+pub(super) fn number(bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
     let (whole, digits, rest) = digits(bytes, 0)?;
     let is_padded = digits > 1 && bytes[0] == b'0';
     let (number, digits, rest) = match rest.strip_prefix(b".") {

@@ -42,6 +42,8 @@ fn all(language: Language, text: &str) -> Vec<Page> {
         pages.question(language, (text, Question::of(4)), 10, Note::Wrong),
         pages.question(language, (text, Question::of(5)), 20, Note::Early),
         pages.question(language, (text, Question::of(6)), 10, Note::New),
+        pages.suspect(language, (text, Question::of(3)), 30, Note::None),
+        pages.suspect(language, (text, Question::of(4)), 300, Note::New),
         pages.cookies_needed(language, text),
         pages.block(reader, BlockedBy::Traffic, text, None, ""),
         pages.throttle(reader, 30, "K7QX-29FM"),
@@ -187,7 +189,9 @@ fn each_page_has_its_status() {
     let statuses = |pages: Vec<Page>| pages.iter().map(|page| page.status).collect::<Vec<_>>();
     assert_eq!(
         statuses(all(Language::German, "x")),
-        [403, 403, 403, 403, 429, 403, 403, 403, 429, 502, 504]
+        [
+            403, 403, 403, 403, 429, 403, 403, 403, 403, 403, 429, 502, 504
+        ]
     );
     let back = pages("").led_back("/page?x");
     assert_eq!((back.status, header(&back, "location")), (303, "/page?x"));

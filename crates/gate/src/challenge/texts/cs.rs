@@ -36,6 +36,8 @@ pub(super) const TEXTS: Texts = Texts {
     question_title: "Krátká otázka",
     question_why: "Váš prohlížeč nemůže výpočet provést, například proto, že je vypnutý JavaScript. Odpovězte prosím místo toho na tuto otázku.",
     question_hint: "Odpovězte číslem. Odpověď platí až {n} s po otevření této stránky, není tedy třeba spěchat; čekání brání programům, aby to dělaly tisíckrát.",
+    suspect_why: "Z vašeho účtu bylo otevřeno mnoho stránek způsobem, který připomíná program kopírující tento web. Odpovězte prosím na tuto otázku a ukažte, že čte člověk.",
+    suspect_hint: "Odpovězte číslem do {n} s. Potřebujete-li více času, dostanete jinou otázku s delším časem.",
     question_send: "Odeslat odpověď",
     question_wrong: "To není správné číslo. Zkuste to prosím znovu.",
     question_early: "Odpověď je správná, ale přišla příliš brzy. Odešlete ji prosím znovu za {n} s.",

@@ -36,6 +36,8 @@ pub(super) const TEXTS: Texts = Texts {
     question_title: "Eine kurze Frage",
     question_why: "Ihr Browser kann die Berechnung nicht ausführen, zum Beispiel weil JavaScript ausgeschaltet ist. Bitte beantworten Sie stattdessen diese Frage.",
     question_hint: "Antworten Sie mit einer Zahl. Die Antwort zählt ab {n} Sekunden nach dem Öffnen dieser Seite, Sie brauchen sich also nicht zu beeilen; die Wartezeit hindert Programme daran, das tausendfach zu tun.",
+    suspect_why: "Mit Ihrem Konto wurden viele Seiten geöffnet, und zwar so, als würde ein Programm diese Website kopieren. Bitte beantworten Sie diese Frage, um zu zeigen, dass ein Mensch liest.",
+    suspect_hint: "Antworten Sie mit einer Zahl innerhalb von {n} Sekunden. Brauchen Sie länger, so bekommen Sie eine andere Frage mit mehr Zeit.",
     question_send: "Antwort senden",
     question_wrong: "Das ist nicht die richtige Zahl. Bitte versuchen Sie es noch einmal.",
     question_early: "Die Antwort stimmt, kam aber zu früh. Bitte senden Sie sie in {n} Sekunden noch einmal.",

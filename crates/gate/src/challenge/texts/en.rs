@@ -36,6 +36,8 @@ pub(super) const TEXTS: Texts = Texts {
     question_title: "A short question",
     question_why: "Your browser cannot do the calculation, for example because JavaScript is switched off. Please answer this question instead.",
     question_hint: "Answer with a number. The answer counts from {n} seconds after this page was opened, so there is no hurry; the wait keeps programs from doing this a thousand times.",
+    suspect_why: "Many pages were opened with your account, in a way that looks like a program copying this site. Please answer this question to show that a person is reading.",
+    suspect_hint: "Answer with a number within {n} seconds. If you need longer, you get another question with more time.",
     question_send: "Send the answer",
     question_wrong: "This is not the right number. Please try again.",
     question_early: "The answer is right, but it came too soon. Please send it again in {n} seconds.",

@@ -36,6 +36,8 @@ pub(super) const TEXTS: Texts = Texts {
     question_title: "Una pregunta breve",
     question_why: "Su navegador no puede hacer el cálculo, por ejemplo porque JavaScript está desactivado. Responda en su lugar a esta pregunta.",
     question_hint: "Responda con un número. La respuesta cuenta a partir de {n} segundos después de abrir esta página, así que no hay prisa; la espera impide que los programas lo hagan miles de veces.",
+    suspect_why: "Con su cuenta se han abierto muchas páginas de una manera que parece la de un programa que copia este sitio. Responda a esta pregunta para mostrar que lee una persona.",
+    suspect_hint: "Responda con un número en {n} segundos. Si necesita más, recibirá otra pregunta con más tiempo.",
     question_send: "Enviar la respuesta",
     question_wrong: "Ese no es el número correcto. Inténtelo de nuevo.",
     question_early: "La respuesta es correcta, pero llegó demasiado pronto. Envíela de nuevo en {n} segundos.",

@@ -36,6 +36,8 @@ pub(super) const TEXTS: Texts = Texts {
     question_title: "Une courte question",
     question_why: "Votre navigateur ne peut pas effectuer le calcul, par exemple parce que JavaScript est désactivé. Veuillez répondre à cette question à la place.",
     question_hint: "Répondez par un nombre. La réponse compte à partir de {n} secondes après l’ouverture de cette page, rien ne presse donc ; l’attente empêche les programmes de le faire des milliers de fois.",
+    suspect_why: "De nombreuses pages ont été ouvertes avec votre compte, d’une manière qui ressemble à un programme copiant ce site. Veuillez répondre à cette question pour montrer qu’une personne lit.",
+    suspect_hint: "Répondez par un nombre en moins de {n} secondes. S’il vous faut plus de temps, une autre question vous sera posée, avec plus de temps.",
     question_send: "Envoyer la réponse",
     question_wrong: "Ce n’est pas le bon nombre. Veuillez réessayer.",
     question_early: "La réponse est juste, mais elle est arrivée trop tôt. Veuillez la renvoyer dans {n} secondes.",

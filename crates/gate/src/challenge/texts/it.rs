@@ -36,6 +36,8 @@ pub(super) const TEXTS: Texts = Texts {
     question_title: "Una breve domanda",
     question_why: "Il suo browser non può eseguire il calcolo, per esempio perché JavaScript è disattivato. Risponda invece a questa domanda.",
     question_hint: "Risponda con un numero. La risposta vale da {n} secondi dopo l’apertura di questa pagina, quindi non c’è fretta; l’attesa impedisce ai programmi di farlo migliaia di volte.",
+    suspect_why: "Con il suo account sono state aperte molte pagine in un modo che somiglia a un programma che copia questo sito. Risponda a questa domanda per mostrare che legge una persona.",
+    suspect_hint: "Risponda con un numero entro {n} secondi. Se le serve più tempo, riceverà un’altra domanda con più tempo.",
     question_send: "Invia la risposta",
     question_wrong: "Non è il numero giusto. Riprovi.",
     question_early: "La risposta è giusta, ma è arrivata troppo presto. La invii di nuovo fra {n} secondi.",

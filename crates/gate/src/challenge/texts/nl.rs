@@ -36,6 +36,8 @@ pub(super) const TEXTS: Texts = Texts {
     question_title: "Een korte vraag",
     question_why: "Uw browser kan de berekening niet uitvoeren, bijvoorbeeld omdat JavaScript is uitgeschakeld. Beantwoord in plaats daarvan deze vraag.",
     question_hint: "Antwoord met een getal. Het antwoord telt vanaf {n} seconden na het openen van deze pagina, u hoeft zich dus niet te haasten; door de wachttijd kunnen programma’s dit niet duizenden keren doen.",
+    suspect_why: "Met uw account zijn veel pagina’s geopend, op een manier die lijkt op een programma dat deze site kopieert. Beantwoord deze vraag om te laten zien dat een mens leest.",
+    suspect_hint: "Antwoord met een getal binnen {n} seconden. Hebt u langer nodig, dan krijgt u een andere vraag met meer tijd.",
     question_send: "Antwoord versturen",
     question_wrong: "Dat is niet het juiste getal. Probeer het opnieuw.",
     question_early: "Het antwoord klopt, maar kwam te vroeg. Verstuur het over {n} seconden opnieuw.",

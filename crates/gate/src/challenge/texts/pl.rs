@@ -36,6 +36,8 @@ pub(super) const TEXTS: Texts = Texts {
     question_title: "Krótkie pytanie",
     question_why: "Twoja przeglądarka nie może wykonać obliczenia, na przykład dlatego, że JavaScript jest wyłączony. Zamiast tego odpowiedz na to pytanie.",
     question_hint: "Odpowiedz liczbą. Odpowiedź liczy się po {n} s od otwarcia tej strony, więc nie trzeba się spieszyć; czas oczekiwania nie pozwala programom robić tego tysiące razy.",
+    suspect_why: "Z Twojego konta otwarto wiele stron w sposób, który przypomina program kopiujący tę witrynę. Odpowiedz na to pytanie, aby pokazać, że czyta człowiek.",
+    suspect_hint: "Odpowiedz liczbą w ciągu {n} s. Jeśli potrzebujesz więcej czasu, dostaniesz inne pytanie z dłuższym czasem.",
     question_send: "Wyślij odpowiedź",
     question_wrong: "To nie jest właściwa liczba. Spróbuj ponownie.",
     question_early: "Odpowiedź jest dobra, ale przyszła za wcześnie. Wyślij ją ponownie za {n} s.",

@@ -36,6 +36,8 @@ pub(super) const TEXTS: Texts = Texts {
     question_title: "Uma pergunta breve",
     question_why: "O seu navegador não consegue fazer o cálculo, por exemplo porque o JavaScript está desativado. Responda antes a esta pergunta.",
     question_hint: "Responda com um número. A resposta conta a partir de {n} segundos depois de esta página abrir, por isso não há pressa; a espera impede que os programas o façam milhares de vezes.",
+    suspect_why: "Com a sua conta foram abertas muitas páginas de uma forma que se parece com um programa a copiar este site. Responda a esta pergunta para mostrar que é uma pessoa que lê.",
+    suspect_hint: "Responda com um número dentro de {n} segundos. Se precisar de mais tempo, recebe outra pergunta com mais tempo.",
     question_send: "Enviar a resposta",
     question_wrong: "Não é o número certo. Tente de novo.",
     question_early: "A resposta está certa, mas chegou demasiado cedo. Envie-a de novo dentro de {n} segundos.",

@@ -36,6 +36,8 @@ pub(super) const TEXTS: Texts = Texts {
     question_title: "一个简短的问题",
     question_why: "您的浏览器无法完成计算，例如因为 JavaScript 已被关闭。请改为回答下面的问题。",
     question_hint: "请用数字回答。打开本页面 {n} 秒之后提交的答案才有效，因此不必着急；等待是为了防止程序成千上万次地重复这一操作。",
+    suspect_why: "您的帐户打开了许多页面，其方式类似于复制本站的程序。请回答这个问题，以表明是人在阅读。",
+    suspect_hint: "请在 {n} 秒内用数字回答。如果需要更长时间，您会得到另一个时间更长的问题。",
     question_send: "提交答案",
     question_wrong: "这个数字不对，请再试一次。",
     question_early: "答案正确，但提交得太早。请在 {n} 秒后再次提交。",

@@ -1,0 +1,206 @@
+//! The item metrics of the COUNTER Code of Practice, release 5.1: what is usage of an item, double clicks, and items per session
+//! (sections 7.1 to 7.3). Robots are left out before (section 7.8).
+
+use std::collections::BTreeMap;
+use std::hash::DefaultHasher;
+use std::hash::Hash;
+use std::hash::Hasher;
+
+use cattlegrid_core::analysis::Seen;
+use cattlegrid_core::settings::CounterSettings;
+use cattlegrid_core::settings::Use;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Two clicks on one link within so many seconds are one, and the second is the one that counts.
+const DOUBLE_CLICK_SECONDS: u32 = 30;
+
+/// Usage of items, before double clicks are filtered.
+#[derive(Debug, Default)]
+pub struct Counting {
+    events: Vec<Event>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Event {
+    user: u64,
+    url: u64,
+    item: u64,
+    time: u32,
+    how: Use,
+    /// The log names the session.
+    has_session: bool,
+}
+
+/// The metrics of one month.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CounterMonth {
+    /// `2030-01`.
+    pub month: String,
+    /// Total_Item_Investigations.
+    pub total_investigations: u64,
+    /// Unique_Item_Investigations.
+    pub unique_investigations: u64,
+    /// Total_Item_Requests.
+    pub total_requests: u64,
+    /// Unique_Item_Requests.
+    pub unique_requests: u64,
+}
+
+impl Counting {
+    /// Takes in a request of a person.
+    pub fn observe(&mut self, seen: &Seen<'_>, settings: &CounterSettings) {
+        let request = seen.request;
+        // Section 7.1: successful requests are those with the status 200 or 304.
+        if !matches!(request.status, 200 | 304) || !matches!(request.method, b"GET" | b"POST") {
+            return;
+        }
+        let Some((how, item)) = settings.item(request.target) else {
+            return;
+        };
+        let host = request.host.value();
+        // Section 7.2: the session cookie where it is logged, and else address and user agent.
+        let user = match request.session.value() {
+            Some(session) => hash(&(1, session)),
+            None => hash(&(seen.glance.source, request.agent.value())),
+        };
+        self.events.push(Event {
+            user,
+            url: hash(&(host, request.target)),
+            item: hash(&(host, item)),
+            time: request.time,
+            how,
+            has_session: request.session.value().is_some(),
+        });
+    }
+
+    /// Adds what came after it.
+    pub fn absorb(&mut self, mut later: Counting) {
+        self.events.append(&mut later.events);
+    }
+
+    /// Counts by month.
+    pub fn finish(mut self, zone: &TimeZone) -> Vec<CounterMonth> {
+        self.events
+            .sort_unstable_by_key(|event| (event.user, event.url, event.time, event.how));
+        let mut months: BTreeMap<(i16, i8), CounterMonth> = BTreeMap::new();
+        let mut used: Vec<(u64, i64, u64, Use)> = Vec::new();
+        for (at, event) in self.events.iter().enumerate() {
+            let zoned = Timestamp::from_second(i64::from(event.time)).unwrap_or_default();
+            let zoned = zoned.to_zoned(zone.clone());
+            // A session without a name of its own is what one user does within one hour of the day; one with a name ends with the day.
+            let hour = (i64::from(event.time) + i64::from(zoned.offset().seconds())) / 3600;
+            let hour = match event.has_session {
+                true => hour / 24 * 24,
+                false => hour,
+            };
+            used.push((event.user, hour, event.item, event.how));
+            let is_double = self.events.get(at + 1).is_some_and(|next| {
+                (next.user, next.url) == (event.user, event.url)
+                    && next.time - event.time <= DOUBLE_CLICK_SECONDS
+            });
+            let month = months.entry((zoned.year(), zoned.month())).or_default();
+            if !is_double {
+                month.total_investigations += 1;
+                month.total_requests += u64::from(event.how == Use::Request);
+            }
+        }
+        used.sort_unstable();
+        for of_item in used.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)) {
+            let date = Timestamp::from_second(of_item[0].1 * 3600).unwrap_or_default();
+            let date = date.to_zoned(TimeZone::UTC);
+            let month = months.entry((date.year(), date.month())).or_default();
+            month.unique_investigations += 1;
+            let is_request = of_item.iter().any(|used| used.3 == Use::Request);
+            month.unique_requests += u64::from(is_request);
+        }
+        let named = months
+            .into_iter()
+            .map(|((year, number), month)| CounterMonth {
+                month: format!("{year:04}-{number:02}"),
+                ..month
+            });
+        named.collect()
+    }
+}
+
+fn hash(what: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(user: u64, url: u64, item: u64, time: u32, how: Use) -> Event {
+        Event {
+            user,
+            url,
+            item,
+            time,
+            how,
+            has_session: false,
+        }
+    }
+
+    /// The examples of section 7.2: clicks at 10:01:00 and 10:01:29 are one, at 10:01:00 and 10:01:35 two. In a row of clicks, each
+    /// removes the one before it.
+    #[test]
+    fn double_clicks_are_one_and_the_last_counts() {
+        let check = |times: &[u32], expected: u64| {
+            let events = times.iter().map(|time| event(1, 1, 1, *time, Use::Request));
+            let counting = Counting {
+                events: events.collect(),
+            };
+            let months = counting.finish(&TimeZone::UTC);
+            assert_eq!(months[0].total_requests, expected, "{times:?}");
+            assert_eq!((months[0].unique_requests, months.len()), (1, 1));
+        };
+        check(&[60, 89], 1);
+        check(&[60, 95], 2);
+        check(&[60, 85, 110, 135], 1);
+        check(&[60, 60, 60], 1);
+        check(&[135, 60, 95], 3);
+        // The second of two clicks around midnight is the next month's.
+        let counting = Counting {
+            events: vec![
+                event(1, 1, 1, 31 * 86_400 - 5, Use::Request),
+                event(1, 1, 1, 31 * 86_400 + 5, Use::Request),
+            ],
+        };
+        let months = counting.finish(&TimeZone::UTC);
+        assert_eq!([months[0].total_requests, months[1].total_requests], [0, 1]);
+    }
+
+    #[test]
+    fn an_item_counts_once_a_session_and_a_request_is_an_investigation() {
+        let counting = Counting {
+            events: vec![
+                event(1, 1, 7, 100, Use::Investigation),
+                event(1, 2, 7, 200, Use::Request),
+                event(1, 3, 7, 300, Use::Request),
+                event(1, 4, 8, 400, Use::Investigation),
+                event(1, 1, 7, 3700, Use::Investigation),
+                event(2, 1, 7, 100, Use::Investigation),
+            ],
+        };
+        let expected = CounterMonth {
+            month: "1970-01".to_owned(),
+            total_investigations: 6,
+            unique_investigations: 4,
+            total_requests: 2,
+            unique_requests: 1,
+        };
+        assert_eq!(counting.finish(&TimeZone::UTC), [expected]);
+        let in_session = |time: u32| Event {
+            has_session: true,
+            ..event(1, 1, 7, time, Use::Request)
+        };
+        let counting = Counting {
+            events: [100, 3700, 86_500].map(in_session).to_vec(),
+        };
+        assert_eq!(counting.finish(&TimeZone::UTC)[0].unique_requests, 2);
+    }
+}

@@ -1,0 +1,116 @@
+//! In which step of the log study a source is removed, and by what.
+
+use std::collections::BTreeMap;
+
+use cattlegrid_core::analysis::SecondLook;
+use cattlegrid_core::policy::Action;
+use cattlegrid_core::report::Judged;
+use cattlegrid_core::request::Source;
+use cattlegrid_core::verdict::Class;
+
+use super::chances::is_named;
+
+/// What becomes of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// Removed in step one, by what is known or what it says of itself: by this rule.
+    One(&'static str),
+    /// Removed in step two, by what it did: by this detector.
+    Two(&'static str),
+    /// Kept.
+    Rest,
+}
+
+impl Step {
+    /// How many of the steps a source survives: 0, 1 or 2.
+    pub(crate) fn survived(self) -> usize {
+        match self {
+            Step::One(_) => 0,
+            Step::Two(_) => 1,
+            Step::Rest => 2,
+        }
+    }
+}
+
+/// What removes a source that a person judged.
+pub(crate) const JUDGED: &str = "judged by a person";
+
+/// What a person said of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Word {
+    /// It is a crawler.
+    Crawler,
+    /// It is a person, or people.
+    Person,
+}
+
+/// Sorts sources into steps.
+#[derive(Debug, Default)]
+pub struct Steps {
+    /// What the knowledge base says.
+    known: BTreeMap<Source, Action>,
+    /// What somebody judged who looked at the heaviest.
+    pub(crate) words: BTreeMap<Source, Word>,
+}
+
+impl Steps {
+    /// Takes what the knowledge base of a log says, and the judgements of a person by the names of sources.
+    pub fn new(look: &SecondLook, first_time: u32, words: &BTreeMap<String, Word>) -> Steps {
+        let known = |source: &Source| {
+            let ruling = look.ruling(*source, first_time)?;
+            (ruling.action != Action::Watch).then_some((*source, ruling.action))
+        };
+        Steps {
+            known: look.judged().keys().filter_map(known).collect(),
+            words: words
+                .iter()
+                .map(|(name, word)| (look.source(name), *word))
+                .collect(),
+        }
+    }
+
+    /// What becomes of a source.
+    pub fn of(&self, source: Source, judged: &Judged) -> Step {
+        if !self.words.is_empty()
+            && let Some(word) = self.words.get(&source)
+        {
+            return match word {
+                Word::Crawler => Step::Two(JUDGED),
+                Word::Person => Step::Rest,
+            };
+        }
+        if !self.known.is_empty()
+            && let Some(action) = self.known.get(&source)
+        {
+            return match action {
+                Action::Deny => Step::One("knowledge base"),
+                Action::Allow | Action::Watch => Step::Rest,
+            };
+        }
+        by_verdict(judged)
+    }
+}
+
+/// The study takes whoever fetches robots.txt for a crawler. Some people do, so that here the rest of the evidence must not speak against
+/// it.
+fn by_verdict(judged: &Judged) -> Step {
+    let is_robot = matches!(judged.class, Class::Crawler | Class::Automated);
+    if judged.class == Class::User {
+        return Step::Rest;
+    }
+    if is_robot && is_named(judged) {
+        return Step::One(match judged.weight("claimed_operator") > 0.0 {
+            true => "claimed_operator",
+            false => "declared_robot",
+        });
+    }
+    if judged.weight("fetched_robots_txt") > 0.0 {
+        return Step::One("fetched_robots_txt");
+    }
+    if !is_robot {
+        return Step::Rest;
+    }
+    let mut findings = judged.findings.iter();
+    let strongest = findings.find(|(_, weight)| *weight > 0.0);
+    Step::Two(strongest.map_or("unnamed", |(detector, _)| *detector))
+}

@@ -1,0 +1,371 @@
+//! The usage of a site as text.
+
+use std::fmt::Write as _;
+use std::io;
+use std::io::Write;
+
+use cattlegrid_core::text::printable;
+
+use super::Period;
+use super::Step;
+use super::Usage;
+use super::baseline::Comparison;
+use super::baseline::difference;
+use super::heaviest::Heaviest;
+use super::heaviest::Heavy;
+use crate::words::count;
+use crate::words::minute;
+use crate::words::share;
+use crate::words::write_text_of;
+
+/// Days that are listed in the text; all are in the JSON and on the page.
+const DAYS_MAX: usize = 40;
+/// Rows of the thresholds that move something.
+const THRESHOLDS_MAX: usize = 24;
+
+/// Writes everything.
+pub fn write_usage(usage: &Usage, out: &mut impl Write) -> io::Result<()> {
+    write_text_of(out, |text| document(usage, text))
+}
+
+fn document(usage: &Usage, text: &mut String) -> std::fmt::Result {
+    let Some((first, last)) = usage.span else {
+        return writeln!(text, "The log has no requests.");
+    };
+    writeln!(
+        text,
+        "Usage from {} to {} UTC. A page view is a page that the site sent, a visitor is a source that viewed one, and {} minutes of silence end a visit.\n",
+        minute(first),
+        minute(last),
+        usage.silence / 60
+    )?;
+    if let (lines, unreadable @ 1..) = usage.lines {
+        writeln!(
+            text,
+            "{} of {} lines could not be read and are not counted: numbers of their days are too low.\n",
+            count(unreadable),
+            count(lines)
+        )?;
+    }
+    steps(usage, text)?;
+    periods("By month", &usage.months, text)?;
+    if usage.days.len() <= DAYS_MAX {
+        periods("By day", &usage.days, text)?;
+    }
+    estimate(&usage.all, text)?;
+    removed(usage, text)?;
+    thresholds(usage, text)?;
+    heaviest(&usage.heaviest, text)?;
+    if let Some(comparison) = &usage.comparison {
+        compared(comparison, usage, text)?;
+    }
+    if usage.all.truth.is_some() {
+        truth(usage, text)?;
+    }
+    if let Some(months) = &usage.counter {
+        writeln!(
+            text,
+            "\nCOUNTER 5.1 item metrics\n{:<9} {:>26} {:>27} {:>20} {:>21}",
+            "",
+            "Total_Item_Investigations",
+            "Unique_Item_Investigations",
+            "Total_Item_Requests",
+            "Unique_Item_Requests"
+        )?;
+        for month in months {
+            writeln!(
+                text,
+                "{:<9} {:>26} {:>27} {:>20} {:>21}",
+                month.month,
+                count(month.total_investigations),
+                count(month.unique_investigations),
+                count(month.total_requests),
+                count(month.unique_requests)
+            )?;
+        }
+    }
+    Ok(())
+}
+
+const STEPS: [&str; 3] = ["all traffic", "after step one", "after step two"];
+
+fn steps(usage: &Usage, text: &mut String) -> std::fmt::Result {
+    writeln!(
+        text,
+        "{:<16} {:>14} {:>12} {:>12}",
+        "", "page views", "visitors", "visits"
+    )?;
+    for (name, step) in STEPS.iter().zip(usage.all.steps) {
+        writeln!(
+            text,
+            "{name:<16} {:>14} {:>12} {:>12}",
+            count(step.views),
+            count(step.visitors),
+            count(step.visits)
+        )?;
+    }
+    writeln!(
+        text,
+        "\nStep one blacklists {} sources: known, or robots by their own word. Step two removes by what sources did.",
+        count(usage.blacklisted)
+    )
+}
+
+fn periods(title: &str, periods: &[Period], text: &mut String) -> std::fmt::Result {
+    writeln!(
+        text,
+        "\n{title:<10} {:>36} {:>32} {:>32}\n{:<10} {:>14} {:>10} {:>10} {:>12} {:>9} {:>9} {:>12} {:>9} {:>9}",
+        STEPS[0],
+        STEPS[1],
+        STEPS[2],
+        "",
+        "page views",
+        "visitors",
+        "visits",
+        "page views",
+        "visitors",
+        "visits",
+        "page views",
+        "visitors",
+        "visits"
+    )?;
+    for period in periods {
+        let [all, one, two] = period.steps;
+        writeln!(
+            text,
+            "{:<10} {:>14} {:>10} {:>10} {:>12} {:>9} {:>9} {:>12} {:>9} {:>9}",
+            period.name,
+            count(all.views),
+            count(all.visitors),
+            count(all.visits),
+            count(one.views),
+            count(one.visitors),
+            count(one.visits),
+            count(two.views),
+            count(two.visitors),
+            count(two.visits)
+        )?;
+    }
+    Ok(())
+}
+
+fn estimate(all: &Period, text: &mut String) -> std::fmt::Result {
+    let (views, visitors) = (all.views, all.visitors);
+    writeln!(
+        text,
+        "\nPeople, estimated: {} page views ({} to {}), {} visitors ({} to {}).\n\
+         Undecided sources count with their probability to be people; the range has all of them as robots, or as people, and the others\n\
+         wrong as often as their evidence says (docs/report.md).",
+        count(views.value.round() as u64),
+        count(views.low.round() as u64),
+        count(views.high.round() as u64),
+        count(visitors.value.round() as u64),
+        count(visitors.low.round() as u64),
+        count(visitors.high.round() as u64)
+    )
+}
+
+fn removed(usage: &Usage, text: &mut String) -> std::fmt::Result {
+    writeln!(
+        text,
+        "\nWhat was removed, by the strongest finding\n{:<28} {:>5} {:>10} {:>12} {:>10}",
+        "", "step", "sources", "page views", "visitors"
+    )?;
+    for removed in &usage.removed {
+        writeln!(
+            text,
+            "{:<28} {:>5} {:>10} {:>12} {:>10}",
+            removed.by,
+            removed.step,
+            count(removed.sources),
+            count(removed.count.views),
+            count(removed.count.visitors)
+        )?;
+    }
+    Ok(())
+}
+
+fn thresholds(usage: &Usage, text: &mut String) -> std::fmt::Result {
+    let now = usage.all.steps[2];
+    let moving = usage.thresholds.iter().filter(|moved| moved.count != now);
+    writeln!(
+        text,
+        "\nWhat would be left at other thresholds\n{:<48} {:>12} {:>9} {:>9}",
+        "", "page views", "visitors", "visits"
+    )?;
+    for moved in moving.take(THRESHOLDS_MAX) {
+        writeln!(
+            text,
+            "{:<48} {:>12} {:>9} {:>9}",
+            moved.what,
+            count(moved.count.views),
+            count(moved.count.visitors),
+            count(moved.count.visits)
+        )?;
+    }
+    Ok(())
+}
+
+fn heaviest(heaviest: &Heaviest, text: &mut String) -> std::fmt::Result {
+    for (month, sources) in &heaviest.months {
+        writeln!(text, "\nThe heaviest sources of {month} after step one")?;
+        for (place, heavy) in sources.iter().enumerate() {
+            let agent = heavy.agent.as_deref().unwrap_or("several agents, or none");
+            let why = heavy.why.as_deref().unwrap_or("nothing was found");
+            writeln!(
+                text,
+                "{:>4} {:<40} {:>10}  {:<34} {}: {}",
+                place + 1,
+                printable(heavy.source.as_bytes()),
+                count(heavy.views),
+                state(heavy),
+                printable(agent.as_bytes()),
+                why
+            )?;
+        }
+    }
+    writeln!(
+        text,
+        "\nOf {} different sources in these lists, {} ({}) are crawlers: {} of the {} visitors after step one. {} of them are in the lists of several months.",
+        count(heaviest.sources),
+        count(heaviest.crawlers),
+        share(heaviest.crawlers, heaviest.sources),
+        match heaviest.visitors {
+            0 => "none".to_owned(),
+            all => format!("{:.2} %", 100.0 * heaviest.crawlers as f64 / all as f64),
+        },
+        count(heaviest.visitors),
+        count(heaviest.repeated)
+    )?;
+    let open = heaviest.open();
+    if !open.is_empty() {
+        writeln!(
+            text,
+            "\nNot decided among them. Judge each by its requests ('cattlegrid inspect SOURCE LOG'), and enter the judgement:"
+        )?;
+        for heavy in open {
+            writeln!(
+                text,
+                "  cattlegrid kb deny {0} --reason 'crawler'    or    cattlegrid kb allow {0} --reason 'people'",
+                quoted(&heavy.source)
+            )?;
+        }
+        writeln!(
+            text,
+            "Then run the report again with --kb FILE; or write lines like SOURCE,crawler and SOURCE,person into a file, and give it with --judged FILE."
+        )?;
+    }
+    Ok(())
+}
+
+/// A source as a shell takes it: what a log calls a client may be anything.
+pub(super) fn quoted(source: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "./:-_".contains(c);
+    match source.chars().all(is_plain) && !source.starts_with('-') {
+        true => source.to_owned(),
+        false => format!("'{}'", source.replace('\'', "'\\''")),
+    }
+}
+
+pub(super) fn state(heavy: &Heavy) -> String {
+    let percent = (100.0 * heavy.person).round();
+    match heavy.step {
+        Step::One(by) => format!("known: {by}"),
+        Step::Two(by) => format!("removed: {by}"),
+        Step::Rest => format!("{}, {percent} % a person", heavy.class.name()),
+    }
+}
+
+fn compared(comparison: &Comparison, usage: &Usage, text: &mut String) -> std::fmt::Result {
+    let whose = match comparison.is_simulated {
+        true => "a simulated page-tagging tool",
+        false => "the page-tagging tool",
+    };
+    for (step, table) in [(1, "Table 3"), (2, "Table 4")] {
+        writeln!(
+            text,
+            "\nCompared with {whose}, {} ({table} of the study)\n{:<10} {:>12} {:>9} {:>12} {:>9} {:>12} {:>10}",
+            STEPS[step],
+            "",
+            "page views",
+            "visitors",
+            "tagged views",
+            "visitors",
+            "page views",
+            "visitors"
+        )?;
+        for (tagged, period) in &comparison.rows {
+            let ours = period.steps[step];
+            writeln!(
+                text,
+                "{:<10} {:>12} {:>9} {:>12} {:>9} {:>12} {:>10}",
+                period.name,
+                count(ours.views),
+                count(ours.visitors),
+                count(tagged.views),
+                count(tagged.visitors),
+                difference(ours.views as f64, tagged.views),
+                difference(ours.visitors as f64, tagged.visitors)
+            )?;
+        }
+    }
+    if !comparison.missing.is_empty() {
+        writeln!(
+            text,
+            "The log has no page views in {}.",
+            comparison.missing.join(", ")
+        )?;
+    }
+    let negative = comparison.negative();
+    if !negative.is_empty() {
+        writeln!(
+            text,
+            "\nWarning: in {} less is left than was tagged. People were removed, or pages came from caches that the log does not see.",
+            negative.join(", ")
+        )?;
+        doubtful(usage, text)?;
+    }
+    Ok(())
+}
+
+fn doubtful(usage: &Usage, text: &mut String) -> std::fmt::Result {
+    if usage.doubtful.is_empty() {
+        return writeln!(text, "No removed source is like people.");
+    }
+    writeln!(text, "Removed sources that are most like people:")?;
+    for source in &usage.doubtful {
+        writeln!(
+            text,
+            "  {:<40} {:>9} page views, {:>3.0} % a person, removed by {}",
+            printable(source.source.as_bytes()),
+            count(source.views),
+            100.0 * source.person,
+            source.by
+        )?;
+    }
+    Ok(())
+}
+
+fn truth(usage: &Usage, text: &mut String) -> std::fmt::Result {
+    writeln!(
+        text,
+        "\nThe truth beside it\n{:<10} {:>12} {:>9} {:>16} {:>9} {:>14} {:>9}",
+        "", "page views", "visitors", "after step two", "visitors", "estimated", "visitors"
+    )?;
+    for period in usage.months.iter().chain([&usage.all]) {
+        let truth = period.truth.unwrap_or_default();
+        let left = period.steps[2];
+        writeln!(
+            text,
+            "{:<10} {:>12} {:>9} {:>16} {:>9} {:>14} {:>9}",
+            period.name,
+            count(truth.views),
+            count(truth.visitors),
+            difference(left.views as f64, truth.views),
+            difference(left.visitors as f64, truth.visitors),
+            difference(period.views.value, truth.views),
+            difference(period.visitors.value, truth.visitors)
+        )?;
+    }
+    Ok(())
+}
