@@ -68,11 +68,12 @@ const TOGETHER: [&str; 4] = [
     "no_page_parts",
 ];
 /// What does not follow from habits of single sources.
-const NOT_HABITS: [&str; 5] = [
+const NOT_HABITS: [&str; 6] = [
     "alike_members",
     "divided_pages",
     "no_daily_rhythm",
     "regular_counts",
+    "same_every_day",
     "traffic_shape",
 ];
 

@@ -2,6 +2,7 @@
 
 mod cells;
 mod headers;
+mod popularity;
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -11,6 +12,7 @@ use cattlegrid_learn::series::DAY;
 use crate::profile::Around;
 use crate::profile::Distinct;
 use crate::profile::FOLDER_BITS;
+use crate::profile::Lowest;
 use crate::profile::MADE_UP_CELLS;
 use crate::profile::Profile;
 use crate::profile::REFERRER_CELLS;
@@ -20,6 +22,7 @@ use crate::profile::flag;
 use crate::profile::folder;
 use cells::Cells;
 pub use headers::HeaderHabits;
+use popularity::Popularity;
 
 /// Cells that count referring hosts by hash.
 const HOST_CELLS: usize = 1024;
@@ -173,6 +176,18 @@ impl Customs {
     }
 }
 
+/// A source's steps from page to page that name no page, as far as they can be looked up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Steps {
+    /// All of them.
+    pub all: u32,
+    /// Those that are links of the site.
+    pub linked: u32,
+}
+
+/// Links of the site that are kept.
+const LINKS: usize = 512;
+
 /// Referrers it takes to tell the names of the site.
 const OWN_REFERRERS_MIN: u64 = 20;
 /// Pages from which a source is a reader, whose browser loads parts if it ever does.
@@ -202,6 +217,10 @@ pub struct Site {
     /// By the folder's hash: pages of one folder are made alike.
     folders: Cells<Folder, FOLDERS>,
     customs: Customs,
+    /// Links that visitors followed.
+    links: Lowest<LINKS>,
+    /// Which pages people look at.
+    popularity: Popularity,
     /// Page requests by their referrer's host: where a log has no assets, the site's own is the one named most.
     page_hosts: Cells<u32, HOST_CELLS>,
     page_referrers: u64,
@@ -275,6 +294,8 @@ impl Default for Site {
             asset_referrers: 0,
             folders: Cells::default(),
             customs: Customs::default(),
+            links: Lowest::default(),
+            popularity: Popularity::default(),
             page_hosts: Cells::default(),
             page_referrers: 0,
             own_cells: OnceLock::new(),
@@ -313,6 +334,9 @@ impl Site {
 
     /// Takes in how a page is viewed.
     pub fn observe_view(&mut self, viewing: Viewing) {
+        if let Some(link) = viewing.link {
+            self.links.insert(link);
+        }
         if !viewing.view && !viewing.with_parts && !viewing.with_images {
             return;
         }
@@ -334,6 +358,9 @@ impl Site {
             .for_each(|bin, count| self.half_hours[usize::from(bin)] += u64::from(count));
         self.distinct_pages.absorb(&profile.distinct_pages);
         self.customs.observe(profile);
+        if looks_like_people(profile) {
+            self.popularity.observe(&profile.distinct_pages);
+        }
         if profile.pages >= HABIT_PAGES {
             let habits = QueryHabits {
                 sources: 1,
@@ -357,6 +384,8 @@ impl Site {
         self.flags |= other.flags;
         self.asset_referrers += other.asset_referrers;
         self.customs.absorb(other.customs);
+        self.links.absorb(&other.links);
+        self.popularity.absorb(&other.popularity);
         self.page_referrers += other.page_referrers;
         for (mine, theirs) in self.habits.iter_mut().zip(other.habits) {
             mine.add(theirs);
@@ -536,6 +565,23 @@ impl Site {
     /// Different pages that sources with more than one request fetched.
     pub fn distinct_pages(&self) -> u64 {
         self.distinct_pages.count()
+    }
+
+    /// Different pages that so many page requests would reach if they went where people go; `None` where too few people came to tell.
+    pub fn expected_pages(&self, requests: u32) -> Option<f64> {
+        self.popularity.expected(requests, self.distinct_pages())
+    }
+
+    /// How many of a source's steps without a referrer are links of this site, as far as the sample of links covers them.
+    pub fn look_up_links(&self, profile: &Profile) -> Steps {
+        let steps = profile.unnamed_steps().iter();
+        let covered = steps.filter(|step| **step <= self.links.limit());
+        let mut found = Steps::default();
+        for step in covered {
+            found.all += 1;
+            found.linked += u32::from(self.links.contains(*step));
+        }
+        found
     }
 
     /// Share of page requests with a query string, as the typical source has it: of those that look like people where there are

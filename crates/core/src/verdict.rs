@@ -20,6 +20,7 @@ use bounds::take_back_rhythm;
 use bounds::weigh_cheap_signs;
 use bounds::weigh_copied_rhythm;
 use bounds::weigh_header_signs;
+use bounds::weigh_missing_referrers_once;
 use bounds::weigh_shape_once;
 use votes::Ballots;
 pub use votes::Votes;
@@ -221,7 +222,7 @@ impl Scope {
 
 /// Rules that say nothing about many sources together: what one of them does is not the others' doing, and what is much for one is
 /// not for all.
-const NOT_FOR_GROUPS: [&str; 16] = [
+const NOT_FOR_GROUPS: [&str; 17] = [
     "accept_language",
     "agents_of_one_page",
     "client_hints",
@@ -237,6 +238,7 @@ const NOT_FOR_GROUPS: [&str; 16] = [
     "partial_pages",
     "skipped_page_parts",
     "unbalanced_traffic",
+    "unnamed_links",
     "visit_manner",
 ];
 
@@ -304,6 +306,7 @@ fn weigh(
     }
     weigh_shape_once(&mut evidence, &mut families);
     weigh_header_signs(&mut evidence, &mut families);
+    weigh_missing_referrers_once(&mut evidence, &mut families);
     explain_by_links(&mut evidence, &mut families);
     weigh_cheap_signs(profile, &mut evidence, &mut families);
     weigh_copied_rhythm(&mut evidence, &mut families);

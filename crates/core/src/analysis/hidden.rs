@@ -469,6 +469,7 @@ fn is_crawler(verdict: &Verdict, profile: &Profile) -> bool {
         "clockwork_visits",
         "no_daily_rhythm",
         "regular_counts",
+        "same_every_day",
         "traffic_shape",
     ];
     let behaviour: f64 = verdict

@@ -5,9 +5,12 @@
 //! little. A source that has fetched a third of all the different pages anybody fetched, popular or not, and hardly any of them twice,
 //! is copying the site. (NRIC log study: indiscriminate download.)
 //!
+//! Where enough people came to show which pages are popular, the detector compares: as many requests that went where people go would
+//! have reached fewer different pages.
+//!
 //! # When it is wrong
 //! On a small site a reader does see everything, so it stays silent there. Many people behind one address see much of a site
-//! together, but they share favourites: their pages repeat.
+//! together, but they share favourites: their pages repeat, as often as popularity predicts.
 
 use super::Detector;
 use super::Family;
@@ -35,6 +38,8 @@ settings! {
         coverage_from: f64 = 0.3,
         /// ...if each was fetched at most so often on average.
         repeats_max: f64 = 2.0,
+        /// ...and, where people came, if it reached this many times the pages that as many requests of theirs would have.
+        beyond_popularity: f64 = 1.4,
     }
 }
 
@@ -58,14 +63,16 @@ impl Detector for IndiscriminateDownload {
         if coverage < self.coverage_from || repeats > self.repeats_max {
             return Outcome::Clear(coverage);
         }
+        let expected = context.site.expected_pages(profile.pages);
+        if expected.is_some_and(|pages| (distinct as f64) < self.beyond_popularity * pages) {
+            return Outcome::Clear(coverage);
+        }
         let why = format!(
             "it fetched {distinct} of the {site_pages} different pages that anybody fetched ({}), each {repeats:.1} times",
             percent(coverage)
         );
-        Outcome::finding(
-            Toward::Crawler,
-            why,
-            &[("coverage", coverage), ("repeats", repeats)],
-        )
+        let mut values = vec![("coverage", coverage), ("repeats", repeats)];
+        values.extend(expected.map(|pages| ("expected_pages", pages)));
+        Outcome::finding(Toward::Crawler, why, &values)
     }
 }

@@ -31,12 +31,14 @@ mod partial_pages;
 mod posted_blindly;
 mod probed_weak_spots;
 mod regular_counts;
+mod same_every_day;
 mod sent_no_agent;
 mod skipped_page_parts;
 mod suspicious_referrer;
 mod suspicious_sequence;
 mod traffic_shape;
 mod unbalanced_traffic;
+mod unnamed_links;
 mod visit_manner;
 
 use cattlegrid_learn::series::POINTS_MIN;
@@ -53,7 +55,7 @@ pub use traffic_shape::shape_values;
 pub use visit_manner::visit_probability;
 
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.
-pub const SPECS: [Spec; 38] = [
+pub const SPECS: [Spec; 40] = [
     accept_language::SPEC,
     agents_of_one_page::SPEC,
     borrowed_referrer::SPEC,
@@ -85,12 +87,14 @@ pub const SPECS: [Spec; 38] = [
     posted_blindly::SPEC,
     probed_weak_spots::SPEC,
     regular_counts::SPEC,
+    same_every_day::SPEC,
     sent_no_agent::SPEC,
     skipped_page_parts::SPEC,
     suspicious_referrer::SPEC,
     suspicious_sequence::SPEC,
     traffic_shape::SPEC,
     unbalanced_traffic::SPEC,
+    unnamed_links::SPEC,
     visit_manner::SPEC,
 ];
 

@@ -5,6 +5,7 @@ mod agents;
 mod bins;
 mod distinct;
 mod glance;
+mod links;
 mod numbers;
 mod oddities;
 mod pace;
@@ -24,6 +25,7 @@ pub use bins::BIN_SECONDS;
 pub use bins::Bins;
 pub use distinct::Distinct;
 pub use glance::Glance;
+pub use links::Lowest;
 pub use oddities::MADE_UP_CELLS;
 pub use oddities::Oddities;
 pub use oddities::REFERRER_CELLS;
@@ -53,6 +55,7 @@ pub use visit::VISIT_PAGES_MIN;
 pub use visit::Visit;
 pub use visit::Visits;
 
+use links::link;
 use oddities::ODD;
 pub(crate) use record::Answer;
 pub(crate) use record::FOLDER_BITS;
@@ -138,7 +141,11 @@ struct Seldom {
     oddities: Oddities,
     visits: Visits,
     signs: SignCounts,
+    unnamed: Lowest<STEPS>,
 }
+
+/// Steps without a referrer that are kept of a source.
+const STEPS: usize = 16;
 
 /// Session ids of page requests.
 #[derive(Debug, Clone, Default)]
@@ -205,6 +212,7 @@ impl Seldom {
         self.oddities.absorb(&other.oddities);
         self.visits.absorb(&other.visits);
         self.signs.absorb(&other.signs);
+        self.unnamed.absorb(&other.unnamed);
     }
 
     fn observe(&mut self, record: &Record) {
@@ -266,9 +274,10 @@ impl Profile {
             }
         }
         if record.has(flag::PAGE) {
-            self.observe_page(record, stream);
+            let is_followed = self.observe_page(record, stream);
             viewing = Viewing {
                 folder: folder(record.page),
+                link: (is_followed && self.shows_pages()).then(|| link(record.from, record.page)),
                 view: self.assets > 0 && self.shows_pages() && record.has(flag::SHOWN),
                 is_later: self
                     .trails
@@ -305,6 +314,7 @@ impl Profile {
             is_later: last.has(Trail::LATER),
             with_parts: shows && !last.has(Trail::PARTS),
             with_images: is_image && !last.has(Trail::IMAGES),
+            link: None,
         };
         last.bits |= Trail::PARTS | if is_image { Trail::IMAGES } else { 0 };
         viewing
@@ -378,14 +388,13 @@ impl Profile {
         }
     }
 
-    fn observe_page(&mut self, record: &Record, stream: u16) {
+    /// Takes in a page request, and says whether it names the page before it, under the same agent.
+    fn observe_page(&mut self, record: &Record, stream: u16) -> bool {
         self.pages += 1;
         self.shown += u32::from(record.has(flag::SHOWN));
         self.page_errors += u32::from(record.has(flag::CLIENT_ERROR));
         self.queries += u32::from(record.has(flag::QUERY));
-        if record.has(flag::REFERRER_LINK) {
-            self.compare_agents(record, stream);
-        }
+        let is_followed = record.has(flag::REFERRER_LINK) && self.compare_agents(record, stream);
         self.note_redirect(record, stream);
         self.distinct_pages.insert(record.page);
         self.referrers += u32::from(record.has(flag::REFERRER_LOGGED));
@@ -398,6 +407,7 @@ impl Profile {
             self.observe_signs(record, stream);
         }
         self.follow(record, stream);
+        is_followed
     }
 
     /// Takes in what a page request's header fields say. A link followed from the last page, under the same agent, is mostly
@@ -418,19 +428,21 @@ impl Profile {
         }
     }
 
-    /// Notes a part of the last page, or a link followed from it, that came under another agent.
-    fn compare_agents(&mut self, record: &Record, stream: u16) {
+    /// Notes a part of the last page, or a link followed from it, that came under another agent. True for one that came under the same.
+    fn compare_agents(&mut self, record: &Record, stream: u16) -> bool {
         let last = self.trails.iter().find(|trail| trail.stream == stream);
         let Some(last) = last.filter(|last| last.leads_to(record)) else {
             self.note_borrowed(record);
-            return;
+            return false;
         };
         let is_next = last.page as u16 == record.from;
-        if is_next && last.agent != record.agent as u16 {
+        let is_same = last.agent == record.agent as u16;
+        if is_next && !is_same {
             self.seldom.get_or_insert_default().oddities.other_agent += 1;
-        } else if record.is_page() && last.agent == record.agent as u16 {
+        } else if record.is_page() && is_same {
             self.chain += 1;
         }
+        is_next && is_same
     }
 
     /// Notes a page that names another as the one that led there, which the source never fetched.
@@ -462,6 +474,12 @@ impl Profile {
     /// The folder of its last page, by which a source that stays in one is told.
     pub(crate) fn last_folder(&self) -> Option<usize> {
         self.trails.last().map(|trail| folder(trail.page))
+    }
+
+    /// Steps from page to page without a referrer, as hashes of links: a sample.
+    pub fn unnamed_steps(&self) -> &[u32] {
+        let seldom = self.seldom.as_ref();
+        seldom.map_or(&[], |seldom| seldom.unnamed.hashes())
     }
 
     /// Requests that people's browsers seldom send.
@@ -562,6 +580,10 @@ impl Profile {
                 ..next
             },
         );
+        if record.has(flag::REFERRER_EMPTY) && last.page != next.page && last.agent == next.agent {
+            let step = link(last.page as u16, next.page);
+            self.seldom.get_or_insert_default().unnamed.insert(step);
+        }
         if last.page == next.page || last.group != next.group || last.order == next.order {
             return;
         }

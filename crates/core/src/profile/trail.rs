@@ -113,6 +113,8 @@ pub struct Viewing {
     pub with_parts: bool,
     /// Its first picture came.
     pub with_images: bool,
+    /// The link that led to it, by somebody who loads pictures.
+    pub link: Option<u32>,
 }
 
 #[cfg(test)]

@@ -85,10 +85,28 @@ pub(super) fn weigh_header_signs(evidence: &mut [Evidence], families: &mut [f64]
     }
 }
 
+/// A referrer that is missing is one sign, whether it is missing from most requests or from those that followed a link.
+pub(super) fn weigh_missing_referrers_once(evidence: &mut [Evidence], families: &mut [f64]) {
+    let is_missed = |item: &Evidence| item.detector == "suspicious_referrer" && item.weight > 0.0;
+    if !evidence.iter().any(is_missed) {
+        return;
+    }
+    let unnamed = evidence.iter_mut();
+    for item in unnamed.filter(|item| item.detector == "unnamed_links") {
+        families[Family::Headers as usize] -= item.weight;
+        item.weight = 0.0;
+    }
+}
+
 /// What was learned of the whole shape has seen what the single rules about it say: then they count nothing. Only where it has seen
 /// nothing like the source, a rate that is kept day and night says more than it can.
 pub(super) fn weigh_shape_once(evidence: &mut [Evidence], families: &mut [f64]) {
-    const SINGLE: [&str; 3] = ["clockwork_visits", "no_daily_rhythm", "regular_counts"];
+    const SINGLE: [&str; 4] = [
+        "clockwork_visits",
+        "no_daily_rhythm",
+        "regular_counts",
+        "same_every_day",
+    ];
     const OF_RATE: [&str; 2] = ["no_daily_rhythm", "regular_counts"];
     let shape = |item: &Evidence| item.detector == "traffic_shape";
     let Some(weight) = evidence
@@ -105,7 +123,9 @@ pub(super) fn weigh_shape_once(evidence: &mut [Evidence], families: &mut [f64]) 
     let by_rate = weight > 0.0 && rate > weight;
     for item in evidence.iter_mut() {
         let is_out = match by_rate {
-            true => shape(item) || item.detector == "clockwork_visits",
+            true => {
+                shape(item) || !OF_RATE.contains(&item.detector) && SINGLE.contains(&item.detector)
+            }
             false => SINGLE.contains(&item.detector),
         };
         if is_out {
