@@ -142,6 +142,7 @@ struct Job<'a> {
 #[derive(Default)]
 struct Part {
     views: Vec<(Source, u32)>,
+    calls: Vec<usize>,
     lines: Vec<u8>,
     counting: Counting,
 }
@@ -227,11 +228,13 @@ impl<'a> Job<'a> {
         second.look(
             look,
             |part: &mut Part, seen| {
-                if seen.glance.is_shown {
+                if seen.is_view() {
                     part.views.push((seen.glance.source, seen.request.time));
                 }
+                part.calls.extend(seen.call);
                 if (is_written || self.counter.is_some())
-                    && steps.of(seen.glance.source, seen.judged) == Step::Rest
+                    && let Some(judged) = seen.judged()
+                    && steps.of(seen.glance.source, judged) == Step::Rest
                 {
                     if is_written {
                         part.lines.extend_from_slice(seen.line);
@@ -246,6 +249,7 @@ impl<'a> Job<'a> {
                     part.views
                         .iter()
                         .for_each(|(source, time)| views.add(*source, *time));
+                    part.calls.into_iter().for_each(|call| views.add_call(call));
                     counting.absorb(part.counting);
                     if failed.is_ok() {
                         failed = lines.write_all(&part.lines);

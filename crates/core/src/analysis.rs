@@ -2,6 +2,7 @@
 
 mod again;
 mod bounds;
+mod calls;
 mod finish;
 mod hidden;
 mod inspection;

@@ -18,6 +18,7 @@ use cattlegrid_core::Report;
 use cattlegrid_core::analysis::SecondLook;
 use cattlegrid_core::report::Judged;
 use cattlegrid_core::request::Source;
+use cattlegrid_core::text::printable;
 use cattlegrid_core::verdict::Class;
 use foldhash::fast::RandomState;
 use jiff::tz::TimeZone;
@@ -141,6 +142,8 @@ pub struct Usage {
     pub months: Vec<Period>,
     /// By day.
     pub days: Vec<Period>,
+    /// Requests for paths that look like pages, and that only scripts of pages request: they are no page views.
+    pub calls: Vec<(String, u64)>,
     /// Sources that step one blacklists.
     pub blacklisted: u64,
     /// What each rule removed, most views first.
@@ -163,6 +166,7 @@ pub struct Views {
     options: UsageOptions,
     sources: HashMap<Source, Activity, RandomState>,
     days: Days,
+    calls: Vec<u64>,
 }
 
 /// What is known beside the log.
@@ -198,6 +202,7 @@ impl Views {
         Views {
             days: Days::new(options.zone.clone()),
             sources: HashMap::default(),
+            calls: Vec::new(),
             options,
         }
     }
@@ -209,6 +214,12 @@ impl Views {
         activity.add(time, day, self.options.silence / 2);
     }
 
+    /// Adds a request for one of the paths that only scripts request.
+    pub fn add_call(&mut self, number: usize) {
+        self.calls.resize(self.calls.len().max(number + 1), 0);
+        self.calls[number] += 1;
+    }
+
     /// Sums everything up.
     pub fn finish(
         self,
@@ -218,11 +229,19 @@ impl Views {
         beside: &Beside,
     ) -> Usage {
         let options = self.options;
+        let mut calls: Vec<(String, u64)> = look
+            .calls()
+            .into_iter()
+            .map(printable)
+            .zip(self.calls)
+            .collect();
+        calls.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
         let counted = counted(self.sources, &options, look, steps, beside);
         let mut usage = Usage {
             span: report.span,
             lines: (report.lines.read, report.lines.unreadable()),
             silence: options.silence,
+            calls,
             removed: removed(&counted, look, steps),
             heaviest: heaviest::find(&counted, report, look, &options),
             doubtful: doubtful(&counted, look),

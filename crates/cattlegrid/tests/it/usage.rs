@@ -61,6 +61,52 @@ fn counted(views: u64, visitors: u64, visits: u64) -> Value {
     json!({"page_views": views, "visitors": visitors, "visits": visits})
 }
 
+/// Forty people who each view three pages with their parts; a script of the last one asks for a completion of what they type.
+fn log_with_calls() -> String {
+    let mut log = String::new();
+    for person in 0..40 {
+        let source = format!("192.0.2.{person}");
+        for (second, target, from) in [
+            (0, "/", "-"),
+            (1, "/a.css", "http://www.example.com/"),
+            (60, "/list", "http://www.example.com/"),
+            (61, "/b.png", "http://www.example.com/list"),
+            (120, "/article?id=7", "http://www.example.com/list"),
+            (121, "/c.png", "http://www.example.com/article?id=7"),
+            (130, "/complete?q=c", "http://www.example.com/article?id=7"),
+            (131, "/complete?q=ca", "http://www.example.com/article?id=7"),
+        ] {
+            let line = log_line(person * 300 + second, &source, target, 200, from, BROWSER);
+            let _ = writeln!(log, "{line}");
+        }
+    }
+    log
+}
+
+#[test]
+fn what_scripts_request_is_no_page_view() {
+    let (_folder, path) = file(log_with_calls().as_bytes());
+    let json = usage(&[&path]);
+    assert_eq!(json["all"]["all"], counted(120, 40, 40));
+    assert_eq!(
+        json["calls"],
+        json!([{"path": "/complete", "requests": 80}])
+    );
+    let text = stdout(&run(&["report", &path]));
+    assert!(text.contains("80 requests for 1 path that"), "{text}");
+    // Without referrers nobody knows.
+    let bare: Vec<String> = log_with_calls()
+        .lines()
+        .map(|line| {
+            let fields: Vec<&str> = line.split('"').collect();
+            [&fields[..3], &["-"], &fields[4..]].concat().join("\"")
+        })
+        .collect();
+    let bare = bare.join("\n");
+    let (_folder, path) = file(bare.as_bytes());
+    assert_eq!(usage(&[&path])["calls"], json!([]));
+}
+
 #[test]
 fn pages_that_were_sent_are_counted_and_robots_are_not() {
     let (_folder, path) = file(log().as_bytes());

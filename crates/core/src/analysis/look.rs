@@ -13,13 +13,17 @@ use rayon::prelude::*;
 
 use super::Analysis;
 use super::Block;
+use super::calls;
+use super::calls::Named;
 use super::lock;
 use super::parse::ParseContext;
 use super::parse::Parser;
+use super::sample::Sample;
 use crate::format::Format;
 use crate::knowledge::Knowledge;
 use crate::policy::Ruling;
 use crate::profile::Glance;
+use crate::profile::path_of;
 use crate::report::Judged;
 use crate::report::Report;
 use crate::request::Request;
@@ -28,14 +32,27 @@ use crate::request::Source;
 /// One request that counts, with what is known of its sender.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
+    look: &'a SecondLook,
     /// Its line as the log has it, with the newline.
     pub line: &'a [u8],
     /// What the line says.
     pub request: &'a Request<'a>,
     /// Who sent it, and whether it asks for a page or a part of one.
     pub glance: Glance,
-    /// What the source was found to be.
-    pub judged: &'a Judged,
+    /// The number of its path among those that scripts of pages request, see [`SecondLook::calls`].
+    pub call: Option<usize>,
+}
+
+impl<'a> Seen<'a> {
+    /// What the source was found to be. Of a log with many sources, to find one takes as long as to read the line: only what needs it asks.
+    pub fn judged(&self) -> Option<&'a Judged> {
+        self.look.judged.get(&self.glance.source)
+    }
+
+    /// True where somebody was sent a page to view.
+    pub fn is_view(&self) -> bool {
+        self.glance.is_shown && self.call.is_none()
+    }
 }
 
 /// Reads the blocks of a log again that an [`Analysis`] has judged.
@@ -45,6 +62,8 @@ pub struct SecondLook {
     judged: HashMap<Source, Judged, RandomState>,
     /// Pieces and numbers of the lines that stand outside of time, sorted.
     left_out: Vec<(u32, u64)>,
+    /// Paths that scripts of pages request, by number.
+    calls: HashMap<Box<[u8]>, usize, RandomState>,
 }
 
 impl Analysis {
@@ -54,6 +73,7 @@ impl Analysis {
         self.close();
         let mut report = self.report();
         let judged = std::mem::take(&mut report.judged).into_iter().collect();
+        let calls = self.calls(report.all().pages);
         let mut left_out = self.stitcher.take_left_out();
         left_out.sort_unstable();
         self.tables = Vec::new();
@@ -63,8 +83,29 @@ impl Analysis {
             analysis: self,
             judged,
             left_out,
+            calls: calls.into_iter().zip(0..).collect(),
         };
         (report, look)
+    }
+
+    /// The paths that scripts of pages request. Where hosts are judged apart, one path may be a page of one and a call of another: then
+    /// nothing is taken for a call.
+    fn calls(&self, pages: u64) -> Vec<Box<[u8]>> {
+        if self.settings.reading.by_host {
+            return Vec::new();
+        }
+        let (mut sample, mut named) = (Sample::default(), Named::default());
+        for parser in lock(&self.parsers).iter() {
+            sample.absorb(parser.sample());
+            named.absorb(parser.named());
+        }
+        let asked = sample.asked();
+        let sampled: u64 = asked.values().map(|path| path.requests).sum();
+        let whole = match sample.is_whole() {
+            true => 1.0,
+            false => pages as f64 / sampled.max(1) as f64,
+        };
+        calls::find(&asked, whole, &named, &self.recorder)
     }
 }
 
@@ -105,21 +146,37 @@ impl SecondLook {
                         if self.is_left_out(block.piece, before + number) {
                             return;
                         }
-                        if let Some(judged) = self.judged.get(&glance.source) {
-                            let seen = Seen {
-                                line,
-                                request,
-                                glance,
-                                judged,
-                            };
-                            each(&mut part, &seen);
-                        }
+                        let seen = Seen {
+                            look: self,
+                            line,
+                            request,
+                            glance,
+                            call: self.call(request, glance),
+                        };
+                        each(&mut part, &seen);
                     },
                 );
                 lock(&analysis.parsers).push(parser);
                 part
             })
             .collect()
+    }
+
+    #[inline]
+    fn call(&self, request: &Request<'_>, glance: Glance) -> Option<usize> {
+        if self.calls.is_empty() || !glance.is_shown {
+            return None;
+        }
+        self.calls.get(path_of(request.target)).copied()
+    }
+
+    /// Paths that look like pages in the log, and that only scripts of pages request: their numbers are their places.
+    pub fn calls(&self) -> Vec<&[u8]> {
+        let mut calls: Vec<&[u8]> = vec![&[]; self.calls.len()];
+        for (path, number) in &self.calls {
+            calls[*number] = path;
+        }
+        calls
     }
 
     /// What every source was found to be.

@@ -6,12 +6,14 @@ mod tally;
 use std::collections::BTreeMap;
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::Mutex;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
 use super::SecondLook;
 use super::Seen;
+use super::lock;
 use crate::knowledge::Knowledge;
 use crate::knowledge::Purpose;
 use crate::profile::host_of;
@@ -37,6 +39,8 @@ const SOURCE_TEXTS: usize = 256;
 /// Sources whose targets are counted: the heaviest that are no people.
 const SOURCES_MAX: usize = 1000;
 const DAY: u32 = 86_400;
+/// Agents whose robots are remembered.
+const AGENTS_MAX: usize = 1 << 16;
 
 /// Hosts of search engines: a label of the referrer's host, as all their countries have it.
 const SEARCH_ENGINES: [&str; 14] = [
@@ -75,6 +79,8 @@ const ASSISTANTS: [&str; 11] = [
 pub struct PanelPlan {
     /// Names robots by their user agents.
     knowledge: Arc<Knowledge>,
+    /// The robots of agents that blocks before have met: a search in the list takes microseconds.
+    known: Mutex<HashMap<Box<[u8]>, Option<u16>, RandomState>>,
     /// Sources whose targets are counted, with their names.
     heavy: HashMap<Source, String, RandomState>,
 }
@@ -135,6 +141,7 @@ impl SecondLook {
             .collect();
         PanelPlan {
             knowledge: self.knowledge().clone(),
+            known: Mutex::default(),
             heavy,
         }
     }
@@ -143,6 +150,18 @@ impl SecondLook {
 impl PanelPlan {
     /// The number of the language model's robot that the agent names.
     fn ai_robot(&self, agent: &[u8]) -> Option<u16> {
+        if let Some(robot) = lock(&self.known).get(agent) {
+            return *robot;
+        }
+        let robot = self.find_ai_robot(agent);
+        let mut known = lock(&self.known);
+        if known.len() < AGENTS_MAX {
+            known.insert(agent.into(), robot);
+        }
+        robot
+    }
+
+    fn find_ai_robot(&self, agent: &[u8]) -> Option<u16> {
         let robots = &self.knowledge.robots;
         let number = robots.find(agent)?;
         robots
@@ -162,9 +181,10 @@ fn is_ai(purpose: Purpose) -> bool {
 impl PanelPart {
     /// Takes one request in.
     pub fn see(&mut self, seen: &Seen<'_>, plan: &PanelPlan) {
-        if seen.judged.class == Class::User {
-            self.see_person(seen);
-            return;
+        match seen.judged() {
+            Some(judged) if judged.class == Class::User => return self.see_person(seen),
+            Some(_) => {}
+            None => return,
         }
         let request = seen.request;
         if plan.heavy.contains_key(&seen.glance.source) {
@@ -186,37 +206,45 @@ impl PanelPart {
     }
 
     fn see_person(&mut self, seen: &Seen<'_>) {
-        let (request, glance) = (seen.request, seen.glance);
+        let request = seen.request;
         let day = self.days.entry(request.time / DAY).or_default();
         day.requests += 1;
         day.bytes += request.bytes;
+        day.views += u64::from(seen.is_view());
         *self.statuses.entry(request.status).or_default() += 1;
         if let Some(host) = request.host.value() {
             self.hosts.add(host, request.bytes);
         }
-        let referrer = request.referrer.value().map(host_of);
-        if glance.is_shown {
-            day.views += 1;
-            let visitors = self.visitors.entry(request.time / DAY).or_default();
-            visitors.insert(glance.source);
-            self.hours[(request.time % DAY / 3600) as usize] += 1;
-            self.pages.add(path_of(request.target), request.bytes);
-            self.agents
-                .add(request.agent.value().unwrap_or_default(), 0);
-            if let Some(host) = referrer {
-                self.referrers.add(host, 0);
-            }
-        } else if request.status == 404 {
-            self.not_found.add(request.target, request.bytes);
-        } else if matches!(request.status, 200..=299 | 304) && !glance.is_page {
-            self.files.add(path_of(request.target), request.bytes);
+        match request.status {
+            _ if seen.is_view() => self.see_view(seen),
+            404 => self.not_found.add(request.target, request.bytes),
+            200..=299 | 304 if !seen.glance.is_page || seen.call.is_some() => self.see_file(seen),
+            _ => {}
         }
-        // Another site may show this one's pictures, but hardly runs its scripts.
+    }
+
+    fn see_view(&mut self, seen: &Seen<'_>) {
+        let request = seen.request;
+        let visitors = self.visitors.entry(request.time / DAY).or_default();
+        visitors.insert(seen.glance.source);
+        self.hours[(request.time % DAY / 3600) as usize] += 1;
+        self.pages.add(path_of(request.target), request.bytes);
+        self.agents
+            .add(request.agent.value().unwrap_or_default(), 0);
+        if let Some(referrer) = request.referrer.value() {
+            self.referrers.add(host_of(referrer), 0);
+        }
+    }
+
+    fn see_file(&mut self, seen: &Seen<'_>) {
+        let request = seen.request;
         let path = path_of(request.target);
+        self.files.add(path, request.bytes);
+        // Another site may show this one's pictures, but hardly runs its scripts.
         if (path.ends_with(b".js") || path.ends_with(b".css"))
-            && let Some(host) = referrer
+            && let Some(referrer) = request.referrer.value()
         {
-            self.own.add(host, 0);
+            self.own.add(host_of(referrer), 0);
         }
     }
 
@@ -244,7 +272,7 @@ impl PanelPart {
             (&mut self.agents, other.agents),
             (&mut self.hosts, other.hosts),
         ] {
-            own.absorb(other, tally::TEXTS_MAX);
+            own.absorb(&other, tally::TEXTS_MAX);
         }
         for (robot, other) in other.robots {
             self.robots.entry(robot).or_default().absorb(other);
@@ -252,7 +280,7 @@ impl PanelPart {
         for (source, other) in other.sources {
             let own = self.sources.entry(source).or_default();
             add_statuses(&mut own.statuses, other.statuses);
-            own.pages.absorb(other.pages, SOURCE_TEXTS);
+            own.pages.absorb(&other.pages, SOURCE_TEXTS);
         }
     }
 
@@ -305,7 +333,7 @@ impl RobotPart {
         self.bytes += request.bytes;
         *self.days.entry(request.time / DAY).or_default() += 1;
         if seen.glance.is_page {
-            self.views += u64::from(seen.glance.is_shown);
+            self.views += u64::from(seen.is_view());
             self.pages.add(path_of(request.target), request.bytes);
         }
     }
@@ -317,7 +345,7 @@ impl RobotPart {
         for (day, requests) in other.days {
             *self.days.entry(day).or_default() += requests;
         }
-        self.pages.absorb(other.pages, tally::TEXTS_MAX);
+        self.pages.absorb(&other.pages, tally::TEXTS_MAX);
     }
 }
 
@@ -343,7 +371,7 @@ fn robots(parts: BTreeMap<u16, RobotPart>, knowledge: &Knowledge, panels: &mut P
             *days.entry(day).or_default() += requests;
         }
         let of_purpose = pages.entry(purpose.name()).or_default();
-        of_purpose.absorb(part.pages, tally::TEXTS_MAX);
+        of_purpose.absorb(&part.pages, tally::TEXTS_MAX);
         panels.ai.push(AiRobot {
             robot: RobotReport::of(robot, knowledge),
             requests: part.requests,

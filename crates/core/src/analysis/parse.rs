@@ -5,6 +5,7 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 
 use super::Block;
+use super::calls::Named;
 use super::sample::Sample;
 use crate::Settings;
 use crate::format::Cursor;
@@ -48,6 +49,7 @@ pub(super) struct Parser {
     reader: Reader,
     gathered: Gathered,
     sample: Sample,
+    named: Named,
     /// Requests by status, from 100 on.
     statuses: Vec<u64>,
 }
@@ -189,6 +191,10 @@ impl Parser {
             reader,
             gathered: Gathered::default(),
             sample: Sample::default(),
+            named: match settings.second_look {
+                true => Named::wanted(),
+                false => Named::default(),
+            },
             statuses: vec![0; STATUSES],
         }
     }
@@ -196,6 +202,11 @@ impl Parser {
     /// The requests this thread has sampled.
     pub(super) fn sample(&self) -> &Sample {
         &self.sample
+    }
+
+    /// How often paths were named as referrers.
+    pub(super) fn named(&self) -> &Named {
+        &self.named
     }
 
     /// Requests by status, where there are any.
@@ -273,6 +284,7 @@ impl Parser {
             let host = host.unwrap_or_default();
             self.sample
                 .offer(&record, host, request.target, request.status);
+            self.named.note(&request, context.recorder);
             records.push(record);
             count_status(&mut self.statuses, request.status);
             last = Some(parsed.step(last, edge, settings.time_jump_seconds));

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use super::calls::Asked;
 use crate::profile::Record;
+use crate::profile::flag;
 use crate::profile::path_of;
 use crate::report::Band;
 use crate::report::PathReport;
@@ -38,6 +40,8 @@ struct Entry {
     path: Box<[u8]>,
     requests: u64,
     errors: u64,
+    /// Those that name another page.
+    referred: u64,
 }
 
 impl Entry {
@@ -53,6 +57,7 @@ impl Entry {
     fn join(&mut self, other: Entry) {
         self.requests += other.requests;
         self.errors += other.errors;
+        self.referred += other.referred;
         if other.path < self.path {
             self.path = other.path;
         }
@@ -105,6 +110,7 @@ impl Sample {
             path,
             requests: 1,
             errors: u64::from(status >= 400),
+            referred: u64::from(record.has(flag::REFERRER_LINK)),
         });
         if self.entries.len() >= 2 * SAMPLE {
             self.shrink();
@@ -183,6 +189,24 @@ impl Sample {
         counts.into_iter().map(top).collect()
     }
 
+    /// What the sample tells about each path.
+    pub(super) fn asked(&self) -> BTreeMap<&[u8], Asked> {
+        let mut by_path: BTreeMap<&[u8], Asked> = BTreeMap::new();
+        for entry in &self.entries {
+            let asked = by_path.entry(&entry.path).or_default();
+            asked.requests += entry.requests;
+            asked.errors += entry.errors;
+            asked.referred += entry.referred;
+            asked.sources.insert(entry.source);
+        }
+        by_path
+    }
+
+    /// True for a sample that has all page requests.
+    pub(super) fn is_whole(&self) -> bool {
+        self.limit == u64::MAX
+    }
+
     /// The paths asked for most, by what asked for them; of requests before `first` nobody knows any more what sent them.
     pub(super) fn paths(&self, bands: &BTreeMap<Source, Band>, first: u32, pages: u64) -> Paths {
         let mut by_path: BTreeMap<&[u8], PathReport> = BTreeMap::new();
@@ -196,7 +220,7 @@ impl Sample {
             path.bands[*band as usize] += entry.requests;
             path.errors += entry.errors;
         }
-        let is_whole = self.limit == u64::MAX;
+        let is_whole = self.is_whole();
         // Whole numbers, so that the report is the same on every machine.
         let scale = |number: u64| {
             if is_whole || taken == 0 {

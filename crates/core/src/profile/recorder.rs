@@ -168,6 +168,11 @@ impl Recorder {
         rapidhash_v3_micro_inline::<true, false>(bytes, &self.secrets)
     }
 
+    /// One of so many cells, a power of two, by the hash of a path.
+    pub(crate) fn path_cell(&self, path: &[u8], cells: usize) -> usize {
+        self.hash(path) as usize & (cells - 1)
+    }
+
     /// The hash of a user agent in records.
     pub fn agent(&self, text: &[u8]) -> u32 {
         self.hash(text) as u32

@@ -65,6 +65,7 @@ fn document(usage: &Usage) -> Value {
         "all": period(&usage.all),
         "months": list(&usage.months),
         "days": list(&usage.days),
+        "calls": usage.calls.iter().map(|(path, requests)| json!({"path": path, "requests": requests})).collect::<Vec<_>>(),
         "blacklisted_sources": usage.blacklisted,
         "removed": removed.collect::<Vec<_>>(),
         "thresholds": thresholds.map(|moved| json!({"what": moved.what, "left": number(moved.count)})).collect::<Vec<_>>(),

@@ -9,6 +9,7 @@ use super::Step;
 use super::Usage;
 use super::baseline::difference;
 use super::heaviest::Heavy;
+use super::text::CALLS_MAX;
 use super::text::state;
 use crate::html::STYLE;
 use crate::html::escape;
@@ -62,6 +63,7 @@ fn document(usage: &Usage, page: &mut String) -> std::fmt::Result {
     compared(usage, page)?;
     table("By day", usage.days.iter(), page)?;
     removed(usage, page)?;
+    calls(usage, page)?;
     writeln!(
         page,
         "</main>\n<footer>Made by cattlegrid from access logs. A page view is a page that the site sent, a visitor is a source that viewed one. The estimate counts undecided sources with their probability to be people.</footer>\n</body>\n</html>"
@@ -259,6 +261,25 @@ fn removed(usage: &Usage, page: &mut String) -> std::fmt::Result {
             count(removed.sources),
             count(removed.count.views),
             count(removed.count.visitors)
+        )?;
+    }
+    writeln!(page, "</tbody></table></div>")
+}
+
+fn calls(usage: &Usage, page: &mut String) -> std::fmt::Result {
+    if usage.calls.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        page,
+        "<h2>Not counted as page views</h2><p>No page part and no next page ever names these paths as referrer: scripts of pages request them.</p><div class=\"frame\"><table><thead><tr><th>path</th><th class=\"n\">requests</th></tr></thead><tbody>"
+    )?;
+    for (path, requests) in usage.calls.iter().take(CALLS_MAX) {
+        writeln!(
+            page,
+            "<tr><td>{}</td><td class=\"n\">{}</td></tr>",
+            escape(path),
+            count(*requests)
         )?;
     }
     writeln!(page, "</tbody></table></div>")

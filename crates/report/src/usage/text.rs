@@ -48,6 +48,7 @@ fn document(usage: &Usage, text: &mut String) -> std::fmt::Result {
         )?;
     }
     steps(usage, text)?;
+    calls(usage, text)?;
     periods("By month", &usage.months, text)?;
     if usage.days.len() <= DAYS_MAX {
         periods("By day", &usage.days, text)?;
@@ -109,6 +110,28 @@ fn steps(usage: &Usage, text: &mut String) -> std::fmt::Result {
         "\nStep one blacklists {} sources: known, or robots by their own word. Step two removes by what sources did.",
         count(usage.blacklisted)
     )
+}
+
+/// Paths of calls that are listed.
+pub(super) const CALLS_MAX: usize = 10;
+
+/// What looks like a page in the log, and is not counted as one.
+fn calls(usage: &Usage, text: &mut String) -> std::fmt::Result {
+    if usage.calls.is_empty() {
+        return Ok(());
+    }
+    let all: u64 = usage.calls.iter().map(|(_, requests)| requests).sum();
+    writeln!(
+        text,
+        "\nNot counted as page views: {} requests for {} path{} that no page part and no next page ever names as referrer. Scripts of pages send them.",
+        count(all),
+        count(usage.calls.len() as u64),
+        if usage.calls.len() == 1 { "" } else { "s" }
+    )?;
+    for (path, requests) in usage.calls.iter().take(CALLS_MAX) {
+        writeln!(text, "{:>12}  {path}", count(*requests))?;
+    }
+    Ok(())
 }
 
 fn periods(title: &str, periods: &[Period], text: &mut String) -> std::fmt::Result {

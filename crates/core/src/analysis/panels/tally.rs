@@ -1,7 +1,13 @@
 //! How often texts came, in bounded memory.
+//!
+//! Every block of lines makes tallies of its own, which are added up afterwards: texts stand one behind the other in one buffer, and their
+//! hashes are kept, so that neither costs an allocation or a second look at a text.
+
+use std::hash::BuildHasher;
+use std::sync::LazyLock;
 
 use foldhash::fast::RandomState;
-use hashbrown::HashMap;
+use hashbrown::HashTable;
 
 use crate::report::Row;
 use crate::report::Top;
@@ -12,55 +18,109 @@ pub(super) const TEXTS_MAX: usize = 100_000;
 /// Bytes of a text: what is longer is cut.
 const TEXT_BYTES: usize = 300;
 
+/// One for all tallies, so that they know each other's hashes.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+
 /// Counts of texts.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    counts: HashMap<Box<[u8]>, Count, RandomState>,
+    counts: Vec<Count>,
+    /// Places in `counts`, by hash.
+    places: HashTable<u32>,
+    /// All texts, one behind the other.
+    texts: Vec<u8>,
     requests: u64,
     missed: u64,
 }
 
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Count {
+    hash: u64,
+    /// Where the text begins, and its length.
+    start: usize,
+    length: u16,
     requests: u64,
     bytes: u64,
+}
+
+impl Count {
+    fn text<'a>(&self, texts: &'a [u8]) -> &'a [u8] {
+        &texts[self.start..][..usize::from(self.length)]
+    }
 }
 
 impl Tally {
     pub(super) fn add(&mut self, text: &[u8], bytes: u64) {
         let text = &text[..text.len().min(TEXT_BYTES)];
         self.requests += 1;
-        // Known texts, most of them, are found without being copied.
-        let count = match self.counts.get_mut(text) {
-            Some(count) => count,
-            None => self.counts.entry(text.into()).or_default(),
-        };
+        let count = self.count(HASHER.hash_one(text), text);
         count.requests += 1;
         count.bytes += bytes;
     }
 
+    /// The count of a text, a new one if it was not seen before.
+    fn count(&mut self, hash: u64, text: &[u8]) -> &mut Count {
+        let Tally {
+            counts,
+            places,
+            texts,
+            ..
+        } = self;
+        let is_same = |place: &u32| {
+            let count = counts[*place as usize];
+            count.hash == hash && count.text(texts) == text
+        };
+        let place = match places.find(hash, is_same) {
+            Some(place) => *place as usize,
+            None => {
+                let place = counts.len();
+                let hash_of = |place: &u32| counts[*place as usize].hash;
+                places.insert_unique(hash, place as u32, hash_of);
+                counts.push(Count {
+                    hash,
+                    start: texts.len(),
+                    length: text.len() as u16,
+                    requests: 0,
+                    bytes: 0,
+                });
+                texts.extend_from_slice(text);
+                place
+            }
+        };
+        &mut counts[place]
+    }
+
     /// Adds the counts of another; of more than `most` texts those that came least are forgotten.
-    pub(super) fn absorb(&mut self, other: Tally, most: usize) {
+    pub(super) fn absorb(&mut self, other: &Tally, most: usize) {
         self.requests += other.requests;
         self.missed += other.missed;
-        for (text, count) in other.counts {
-            let own = self.counts.entry(text).or_default();
-            own.requests += count.requests;
-            own.bytes += count.bytes;
-        }
+        self.take(other, 0);
         if self.counts.len() > 2 * most {
             self.forget(most);
         }
     }
 
-    /// Keeps those that came most. All that came equally often stay or go together, so that the order of a table does not matter.
+    /// Takes over the counts above a number.
+    fn take(&mut self, other: &Tally, least: u64) {
+        for count in other.counts.iter().filter(|count| count.requests > least) {
+            let own = self.count(count.hash, count.text(&other.texts));
+            own.requests += count.requests;
+            own.bytes += count.bytes;
+        }
+    }
+
+    /// Keeps those that came most. All that came equally often stay or go together, so that their order does not matter.
     fn forget(&mut self, most: usize) {
-        let mut counts: Vec<u64> = self.counts.values().map(|count| count.requests).collect();
+        let mut counts: Vec<u64> = self.counts.iter().map(|count| count.requests).collect();
         let place = counts.len() - most;
         let (_, least, _) = counts.select_nth_unstable(place);
-        let least = *least;
-        self.counts.retain(|_, count| count.requests > least);
-        self.missed += least;
+        let mut kept = Tally {
+            requests: self.requests,
+            missed: self.missed + *least,
+            ..Tally::default()
+        };
+        kept.take(self, *least);
+        *self = kept;
     }
 
     /// How much too low a count may be.
@@ -70,10 +130,10 @@ impl Tally {
 
     /// The texts that came most.
     pub(super) fn top(&self, rows: usize) -> Top {
-        let mut all = self.all();
+        let mut all = self.sorted();
         all.truncate(rows);
         Top {
-            rows: all,
+            rows: self.rows(all),
             requests: self.requests,
             missed: self.missed,
         }
@@ -81,19 +141,23 @@ impl Tally {
 
     /// All texts, those that came most first.
     pub(super) fn all(&self) -> Vec<Row> {
-        let mut rows: Vec<(&[u8], Count)> = self
-            .counts
-            .iter()
-            .map(|(text, count)| (&**text, *count))
-            .collect();
-        rows.sort_unstable_by(|a, b| (b.1.requests, a.0).cmp(&(a.1.requests, b.0)));
-        rows.into_iter()
-            .map(|(text, count)| Row {
-                text: printable(text),
-                requests: count.requests,
-                bytes: count.bytes,
-            })
-            .collect()
+        self.rows(self.sorted())
+    }
+
+    fn sorted(&self) -> Vec<Count> {
+        let mut all = self.counts.clone();
+        let text = |count: &Count| count.text(&self.texts);
+        all.sort_unstable_by(|a, b| (b.requests, text(a)).cmp(&(a.requests, text(b))));
+        all
+    }
+
+    fn rows(&self, counts: Vec<Count>) -> Vec<Row> {
+        let row = |count: Count| Row {
+            text: printable(count.text(&self.texts)),
+            requests: count.requests,
+            bytes: count.bytes,
+        };
+        counts.into_iter().map(row).collect()
     }
 }
 
@@ -112,7 +176,7 @@ mod tests {
             for _ in 0..10 {
                 part.add(b"/often", 2);
             }
-            all.absorb(part, 100);
+            all.absorb(&part, 100);
             assert!(all.counts.len() <= 200);
         }
         let top = all.top(1);
