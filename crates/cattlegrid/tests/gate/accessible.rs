@@ -83,14 +83,14 @@ impl Chromium {
     }
 
     /// Types into an element, unless the browser has gone to the next page meanwhile.
-    fn type_into(&self, selector: &str, text: &str) {
+    pub(crate) fn type_into(&self, selector: &str, text: &str) {
         if let Some(element) = self.element(selector) {
             self.post(&format!("/element/{element}/value"), &json!({"text": text}));
         }
     }
 
     /// The same with a click.
-    fn click(&self, selector: &str) {
+    pub(crate) fn click(&self, selector: &str) {
         if let Some(element) = self.element(selector) {
             self.post(&format!("/element/{element}/click"), &json!({}));
         }
@@ -106,12 +106,12 @@ impl Chromium {
         reference.map(str::to_owned)
     }
 
-    fn source(&self) -> String {
+    pub(crate) fn source(&self) -> String {
         self.text("document.documentElement.outerHTML")
     }
 
     /// The question on the page; without JavaScript `noscript` holds elements.
-    fn question(&self) -> Asked {
+    pub(crate) fn question(&self) -> Asked {
         let page = self.source();
         Asked::of(&page).unwrap_or_else(|| panic!("no question in {page}"))
     }

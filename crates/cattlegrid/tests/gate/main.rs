@@ -69,6 +69,7 @@ mod suppressed;
 mod table;
 mod traps;
 mod upstream;
+mod user_browser;
 mod user_files;
 mod user_paths;
 mod way_back;
