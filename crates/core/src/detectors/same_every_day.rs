@@ -78,9 +78,9 @@ impl Detector for SameEveryDay {
             false => WEIGHT,
         };
         let why = format!(
-            "it sends the same numbers at the same times day after day: in {} comparisons of half hours on {days} days, {:.2} of the scatter of chance",
-            likeness.compared,
-            likeness.scatter()
+            "it sends as many requests at the same times every day: on {days} days, its half hours differ by {:.2} of what chance would make ({} compared)",
+            likeness.scatter(),
+            likeness.compared
         );
         let values = [
             ("days", f64::from(days)),

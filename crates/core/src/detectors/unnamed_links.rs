@@ -69,8 +69,8 @@ impl Detector for UnnamedLinks {
             false => STYLED,
         };
         let why = format!(
-            "of {} steps from page to page, {} are links of this site, and none of these requests named the page with the link",
-            steps.all, steps.linked
+            "{} of {} pages that it requested without a referrer are linked from the page it requested before",
+            steps.linked, steps.all
         );
         let values = [
             ("steps", f64::from(steps.all)),

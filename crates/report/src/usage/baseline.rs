@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Count;
 use super::Period;
 use super::Usage;
+use crate::words::count;
 
 /// Page views and visitors by period: `2030-01` or `2030-01-31`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -125,6 +126,30 @@ impl Baseline {
 }
 
 impl Comparison {
+    /// Whose numbers the log is compared with.
+    pub(crate) fn whose(&self) -> &'static str {
+        match self.is_simulated {
+            true => "a simulated page-tagging tool",
+            false => "the page-tagging tool",
+        }
+    }
+
+    /// For each period, page views and visitors that a step left, those that the tool counted, and the differences.
+    pub(crate) fn cells(&self, step: usize) -> impl Iterator<Item = (&str, [String; 6])> {
+        self.rows.iter().map(move |(tagged, period)| {
+            let left = period.steps[step];
+            let cells = [
+                count(left.views),
+                count(left.visitors),
+                count(tagged.views),
+                count(tagged.visitors),
+                difference(left.views as f64, tagged.views),
+                difference(left.visitors as f64, tagged.visitors),
+            ];
+            (period.name.as_str(), cells)
+        })
+    }
+
     /// Periods in which less was left of the log than the tool counted.
     pub fn negative(&self) -> Vec<&str> {
         let rows = self.rows.iter().filter(|(tagged, period)| {

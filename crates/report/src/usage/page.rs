@@ -7,7 +7,6 @@ use std::io::Write;
 use super::Period;
 use super::Step;
 use super::Usage;
-use super::baseline::difference;
 use super::heaviest::Heavy;
 use super::text::CALLS_MAX;
 use super::text::state;
@@ -208,10 +207,7 @@ fn compared(usage: &Usage, page: &mut String) -> std::fmt::Result {
     let Some(comparison) = &usage.comparison else {
         return Ok(());
     };
-    let whose = match comparison.is_simulated {
-        true => "a simulated page-tagging tool",
-        false => "the page-tagging tool",
-    };
+    let whose = comparison.whose();
     for (step, title) in [
         (1, "after step one (Table 3)"),
         (2, "after step two (Table 4)"),
@@ -220,19 +216,12 @@ fn compared(usage: &Usage, page: &mut String) -> std::fmt::Result {
             page,
             "<h2>Compared with {whose}, {title}</h2><div class=\"frame\"><table><thead><tr><th></th><th class=\"n\">page views</th><th class=\"n\">visitors</th><th class=\"n\">tagged page views</th><th class=\"n\">tagged visitors</th><th class=\"n\">page views</th><th class=\"n\">visitors</th></tr></thead><tbody>"
         )?;
-        for (tagged, period) in &comparison.rows {
-            let ours = period.steps[step];
-            writeln!(
-                page,
-                "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
-                period.name,
-                count(ours.views),
-                count(ours.visitors),
-                count(tagged.views),
-                count(tagged.visitors),
-                difference(ours.views as f64, tagged.views),
-                difference(ours.visitors as f64, tagged.visitors)
-            )?;
+        for (period, cells) in comparison.cells(step) {
+            write!(page, "<tr><td>{period}</td>")?;
+            for cell in cells {
+                write!(page, "<td class=\"n\">{cell}</td>")?;
+            }
+            writeln!(page, "</tr>")?;
         }
         writeln!(page, "</tbody></table></div>")?;
     }
@@ -272,7 +261,7 @@ fn calls(usage: &Usage, page: &mut String) -> std::fmt::Result {
     }
     writeln!(
         page,
-        "<h2>Not counted as page views</h2><p>No page part and no next page ever names these paths as referrer: scripts of pages request them.</p><div class=\"frame\"><table><thead><tr><th>path</th><th class=\"n\">requests</th></tr></thead><tbody>"
+        "<h2>Not counted as page views</h2><p>These paths never appear as a referrer: scripts in pages request them.</p><div class=\"frame\"><table><thead><tr><th>path</th><th class=\"n\">requests</th></tr></thead><tbody>"
     )?;
     for (path, requests) in usage.calls.iter().take(CALLS_MAX) {
         writeln!(

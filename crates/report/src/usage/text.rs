@@ -123,10 +123,13 @@ fn calls(usage: &Usage, text: &mut String) -> std::fmt::Result {
     let all: u64 = usage.calls.iter().map(|(_, requests)| requests).sum();
     writeln!(
         text,
-        "\nNot counted as page views: {} requests for {} path{} that no page part and no next page ever names as referrer. Scripts of pages send them.",
+        "\nNot counted as page views: {} requests for {} path{} as a referrer. Scripts in pages send them.",
         count(all),
         count(usage.calls.len() as u64),
-        if usage.calls.len() == 1 { "" } else { "s" }
+        match usage.calls.len() {
+            1 => " that never appears",
+            _ => "s that never appear",
+        }
     )?;
     for (path, requests) in usage.calls.iter().take(CALLS_MAX) {
         writeln!(text, "{:>12}  {path}", count(*requests))?;
@@ -300,10 +303,7 @@ pub(super) fn state(heavy: &Heavy) -> String {
 }
 
 fn compared(comparison: &Comparison, usage: &Usage, text: &mut String) -> std::fmt::Result {
-    let whose = match comparison.is_simulated {
-        true => "a simulated page-tagging tool",
-        false => "the page-tagging tool",
-    };
+    let whose = comparison.whose();
     for (step, table) in [(1, "Table 3"), (2, "Table 4")] {
         writeln!(
             text,
@@ -317,18 +317,18 @@ fn compared(comparison: &Comparison, usage: &Usage, text: &mut String) -> std::f
             "page views",
             "visitors"
         )?;
-        for (tagged, period) in &comparison.rows {
-            let ours = period.steps[step];
+        for (period, cells) in comparison.cells(step) {
+            let [
+                views,
+                visitors,
+                tagged_views,
+                tagged_visitors,
+                more_views,
+                more_visitors,
+            ] = cells;
             writeln!(
                 text,
-                "{:<10} {:>12} {:>9} {:>12} {:>9} {:>12} {:>10}",
-                period.name,
-                count(ours.views),
-                count(ours.visitors),
-                count(tagged.views),
-                count(tagged.visitors),
-                difference(ours.views as f64, tagged.views),
-                difference(ours.visitors as f64, tagged.visitors)
+                "{period:<10} {views:>12} {visitors:>9} {tagged_views:>12} {tagged_visitors:>9} {more_views:>12} {more_visitors:>10}"
             )?;
         }
     }
