@@ -261,7 +261,7 @@ fn calls(usage: &Usage, page: &mut String) -> std::fmt::Result {
     }
     writeln!(
         page,
-        "<h2>Not counted as page views</h2><p>These paths never appear as a referrer: scripts in pages request them.</p><div class=\"frame\"><table><thead><tr><th>path</th><th class=\"n\">requests</th></tr></thead><tbody>"
+        "<h2>Not counted as page views</h2><p>These paths never appear as a referrer. Pages and their scripts load them; nobody views them.</p><div class=\"frame\"><table><thead><tr><th>path</th><th class=\"n\">requests</th></tr></thead><tbody>"
     )?;
     for (path, requests) in usage.calls.iter().take(CALLS_MAX) {
         writeln!(

@@ -123,7 +123,7 @@ fn calls(usage: &Usage, text: &mut String) -> std::fmt::Result {
     let all: u64 = usage.calls.iter().map(|(_, requests)| requests).sum();
     writeln!(
         text,
-        "\nNot counted as page views: {} requests for {} path{} as a referrer. Scripts in pages send them.",
+        "\nNot counted as page views: {} requests for {} path{} as a referrer. Pages and their scripts load them; nobody views them.",
         count(all),
         count(usage.calls.len() as u64),
         match usage.calls.len() {
