@@ -34,10 +34,11 @@ impl<W: FnMut(Vec<Block>)> Feed<W> {
         }
     }
 
-    /// Gives what is left.
+    /// Gives what is left, and no blocks at the end.
     pub(crate) fn finish(mut self) {
         self.cut(self.text.len());
         (self.work)(self.blocks);
+        (self.work)(Vec::new());
     }
 
     /// Makes a block of the first bytes.

@@ -121,6 +121,9 @@ impl Follower<'_> {
                 }
             }
             self.observe(blocks, &give_back);
+            if caught_up || self.judged.is_some() {
+                self.analysis.settle();
+            }
             if caught_up {
                 self.begin()?;
             }

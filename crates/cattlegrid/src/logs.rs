@@ -371,7 +371,7 @@ fn check_pieces(plan: &Plan) -> anyhow::Result<()> {
 pub(crate) type Room<'a> = &'a mut dyn FnMut() -> Vec<u8>;
 pub(crate) type Give<'a> = &'a mut dyn FnMut(Block) -> bool;
 
-/// One thread reads and unpacks, the pool does the work. Buffers go round between them.
+/// One thread reads and unpacks, the pool does the work. Buffers go round between them. At the end there is work with no blocks.
 pub(crate) fn pump<T: Send>(
     read: impl FnOnce(Room<'_>, Give<'_>) -> T + Send,
     (bar, progress): &(ProgressBar, Progress),
@@ -389,10 +389,10 @@ pub(crate) fn pump<T: Send>(
         });
         loop {
             let round: Vec<Block> = take.iter().take(ROUND).collect();
+            work(&round);
             if round.is_empty() {
                 break;
             }
-            work(&round);
             bar.set_position(progress.bytes());
             // The reader may have finished: then nobody wants the buffers back.
             round

@@ -43,7 +43,8 @@ use again::Before;
 pub use hidden::SecondReading;
 pub use look::SecondLook;
 pub use look::Seen;
-use order::put_in_order;
+use order::Queue;
+use order::Run;
 pub use panels::PanelPart;
 pub use panels::PanelPlan;
 use parse::ParseContext;
@@ -89,6 +90,7 @@ pub struct Analysis {
     parsers: Mutex<Vec<Parser>>,
     spare: Vec<Parsed>,
     stitcher: Stitcher,
+    queue: Queue,
     clock: Option<Clock>,
     lines: Lines,
     /// Lines of each piece so far.
@@ -123,6 +125,7 @@ impl Analysis {
             recorder,
             tables: (0..TABLES).map(|_| Table::new(hasher.clone())).collect(),
             stitcher,
+            queue: Queue::default(),
             parsers: Mutex::default(),
             spare: Vec::new(),
             clock: None,
@@ -153,12 +156,25 @@ impl Analysis {
         self.focus
     }
 
-    /// Takes in blocks, in the order of the log.
+    /// Takes in blocks, in the order of the log. Where lines are out of order, those of the last two minutes are taken in with the next
+    /// blocks, or at the end.
     pub fn observe(&mut self, blocks: &[Block]) {
-        let mut parsed = self.parse(blocks);
-        put_in_order(&mut parsed);
-        self.fold(&parsed);
-        self.keep_room(parsed);
+        let runs = self.put_in_order(blocks);
+        self.fold(&runs);
+        self.queue.keep_room(runs);
+    }
+
+    /// Takes in everything that waits for the next blocks: in a log that is being written they may be long in coming.
+    pub fn settle(&mut self) {
+        self.observe(&[]);
+    }
+
+    /// The records of blocks in order, with those that waited for them. No blocks are the end of a log: then nothing waits any longer.
+    fn put_in_order(&mut self, blocks: &[Block]) -> Vec<Run> {
+        let parsed = self.parse(blocks);
+        let runs = self.queue.put_in_order(&parsed);
+        self.spare.extend(parsed.into_iter().map(Parsed::cleared));
+        runs
     }
 
     /// Parses blocks, each in a thread, and joins them to what came before.
@@ -203,11 +219,6 @@ impl Analysis {
         parsed
     }
 
-    /// Keeps the room of parsed blocks for the next ones.
-    fn keep_room(&mut self, parsed: Vec<Parsed>) {
-        self.spare.extend(parsed.into_iter().map(Parsed::cleared));
-    }
-
     /// The format with which a block begins: a header in a block before it may have set another than the piece began with.
     fn format(&mut self, block: &Block) -> Arc<Format> {
         let format = match &self.header {
@@ -230,15 +241,15 @@ impl Analysis {
         }
     }
 
-    fn fold(&mut self, parsed: &[Parsed]) {
+    fn fold(&mut self, runs: &[Run]) {
         self.start_clock();
         let Some(clock) = self.clock else { return };
         self.tables
             .par_iter_mut()
             .enumerate()
             .for_each(|(number, table)| {
-                for parsed in parsed {
-                    table.fold(&parsed.records[number], parsed.stream, &clock);
+                for run in runs {
+                    table.fold(&run.records[number], run.stream, &clock);
                 }
             });
     }
@@ -270,7 +281,8 @@ impl Analysis {
 
     fn close(&mut self) {
         self.before = Before::default();
-        let held = self.stitcher.release(TABLES);
+        self.settle();
+        let held = self.stitcher.release();
         self.fold(&held);
         self.tables.par_iter_mut().for_each(Table::seal);
     }

@@ -1,33 +1,158 @@
 //! Lines that are not in the order of time: servers write a line when the answer is done, and services that collect logs mix those of many
 //! servers. A page must come before its parts and the pages it led to, or people look as if they loaded nothing and followed no link.
 //!
-//! Records are put in order as far as they are in memory together, source by source. Order among sources does not matter.
+//! Records are put in order as far as they are in memory together, source by source: which sources share a table is another matter in each
+//! run and must not show. Where some are out of order, those of the last minutes wait for the next blocks, in which others may come that
+//! belong before them. Order among sources does not matter.
 
+use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use super::TABLES;
 use super::parse::Parsed;
 use crate::profile::Record;
 
-/// Puts the records of each source in order.
-pub(super) fn put_in_order(parsed: &mut [Parsed]) {
-    for run in parsed.chunk_by_mut(|one, next| one.stream == next.stream) {
-        for table in 0..TABLES {
-            match is_in_order(run, table) {
-                true => run
-                    .iter_mut()
-                    .for_each(|parsed| arrange_reversed(&mut parsed.records[table])),
-                false => gather(run, table),
+/// How late a line may come for its record to be put in its place across the edge between two rounds of blocks.
+const WAIT_SECONDS: u32 = 120;
+/// Records that may wait, which take eight megabytes.
+const WAITING_MAX: usize = 1 << 17;
+/// Records of a table for which room is kept. One heavy source fills one table; over the weeks it would be each of them.
+const ROOM_KEPT: usize = 1 << 14;
+
+/// Records of one stream by table, each source's in order.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) stream: u16,
+    pub(super) records: Vec<Vec<Record>>,
+}
+
+impl Run {
+    fn new(stream: u16) -> Run {
+        Run {
+            stream,
+            records: vec![Vec::new(); TABLES],
+        }
+    }
+
+    /// A run with a single record, to hand in one that was held back.
+    pub(super) fn single(stream: u16, table: u16, record: Record) -> Run {
+        let mut run = Run::new(stream);
+        run.records[usize::from(table)].push(record);
+        run
+    }
+
+    fn count_since(&self, time: u32) -> usize {
+        let tables = self.records.iter();
+        tables
+            .map(|records| records.len() - first_since(records, time))
+            .sum()
+    }
+
+    /// Takes records off its end, as many as are to wait.
+    fn hold_back(&mut self) -> Option<Run> {
+        let last = self.records.iter().filter_map(|records| records.last());
+        let last = last.map(|record| record.time).max()?;
+        let mut waits = (0..)
+            .map(|halved| WAIT_SECONDS >> halved)
+            .take_while(|wait| *wait > 0)
+            .map(|wait| last.saturating_sub(wait));
+        // In a flood a shorter wait has to do.
+        let since = waits.find(|since| self.count_since(*since) <= WAITING_MAX)?;
+        let tables = self.records.iter_mut();
+        Some(Run {
+            stream: self.stream,
+            records: tables
+                .map(|records| records.split_off(first_since(records, since)))
+                .collect(),
+        })
+    }
+}
+
+/// Where the records begin that came at this time or later.
+fn first_since(records: &[Record], time: u32) -> usize {
+    records.partition_point(|record| record.time < time)
+}
+
+/// Puts blocks in order, and keeps what waits from one round of them to the next.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    waiting: Option<Run>,
+    /// Room for the next records.
+    spare: Vec<Run>,
+}
+
+impl Queue {
+    /// The records of some blocks and those that have waited for them, in order. Where there are no blocks, nothing waits any longer.
+    pub(super) fn put_in_order(&mut self, parsed: &[Parsed]) -> Vec<Run> {
+        let mut runs = Vec::new();
+        let mut has_late = false;
+        runs.extend(self.waiting.take());
+        for blocks in parsed.chunk_by(|one, next| one.stream == next.stream) {
+            let stream = blocks[0].stream;
+            if runs.last().is_none_or(|run: &Run| run.stream != stream) {
+                let room = self.spare.pop();
+                runs.push(room.map_or_else(|| Run::new(stream), |run| Run { stream, ..run }));
             }
+            if let Some(run) = runs.last_mut() {
+                has_late = gather(run, blocks);
+            }
+        }
+        if has_late {
+            self.waiting = runs.last_mut().and_then(Run::hold_back);
+        }
+        runs
+    }
+
+    /// Keeps the room of runs for the next ones.
+    pub(super) fn keep_room(&mut self, runs: Vec<Run>) {
+        self.spare.extend(runs);
+        // Rounds of blocks with more than one stream are few.
+        self.spare.truncate(1);
+        for records in self.spare.iter_mut().flat_map(|run| &mut run.records) {
+            records.clear();
+            records.shrink_to(ROOM_KEPT);
         }
     }
 }
 
-/// Puts the records of each stream together, in order, into the first block that it has.
-pub(super) fn gather_all(parsed: &mut [Parsed]) {
-    for run in parsed.chunk_by_mut(|one, next| one.stream == next.stream) {
-        (0..TABLES).for_each(|table| gather(run, table));
+/// Puts the records of blocks into a run, in order. True where a source's came out of order.
+fn gather(run: &mut Run, blocks: &[Parsed]) -> bool {
+    let tables = run.records.par_iter_mut().enumerate();
+    let ordered = tables.map(|(table, records)| {
+        for parsed in blocks {
+            records.extend_from_slice(&parsed.records[table]);
+        }
+        if records.iter().any(Record::is_dead) {
+            records.retain(|record| !record.is_dead());
+        }
+        order(records)
+    });
+    ordered.reduce(|| false, |one, other| one | other)
+}
+
+/// Puts the records of each source in order. True where they were not.
+fn order(records: &mut [Record]) -> bool {
+    if records.is_sorted_by_key(moment) {
+        records
+            .chunk_by_mut(are_together)
+            .for_each(arrange_reversed);
+        return false;
     }
+    let mut has_late = false;
+    records.sort_by_key(Record::source);
+    for of_source in records.chunk_by_mut(are_of_one_source) {
+        let is_late = !of_source.is_sorted_by_key(moment);
+        of_source.sort_by_key(moment);
+        for together in of_source.chunk_by_mut(are_together) {
+            // Where lines are out of order, the order of lines of one moment means nothing.
+            if is_late || has_reversed(together) {
+                arrange(together);
+            }
+        }
+        has_late |= is_late;
+    }
+    records.sort_by_key(moment);
+    has_late
 }
 
 /// When a request came, to the tick.
@@ -35,55 +160,35 @@ fn moment(record: &Record) -> u64 {
     u64::from(record.time) << 4 | u64::from(record.tick().bits())
 }
 
-fn is_in_order(run: &[Parsed], table: usize) -> bool {
-    let records = run.iter().flat_map(|parsed| &parsed.records[table]);
-    let alive = records.filter(|record| !record.is_dead());
-    alive.is_sorted_by_key(moment)
+fn are_together(one: &Record, next: &Record) -> bool {
+    moment(one) == moment(next)
 }
 
-/// Moves the records of a table into the first of some blocks, and puts them in order.
-fn gather(run: &mut [Parsed], table: usize) {
-    let [first, others @ ..] = run else { return };
-    let records: &mut Vec<Record> = &mut first.records[table];
-    for other in others {
-        records.append(&mut other.records[table]);
-    }
-    records.retain(|record| !record.is_dead());
-    if records.is_sorted_by_key(moment) {
-        arrange_reversed(records);
-        return;
-    }
-    records.sort_by_key(|record| (moment(record), record.source()));
-    let are_together =
-        |one: &Record, next: &Record| moment(one) == moment(next) && one.source() == next.source();
-    records.chunk_by_mut(are_together).for_each(arrange);
+fn are_of_one_source(one: &Record, next: &Record) -> bool {
+    one.source() == next.source()
 }
 
-/// Arranges the requests of a source and a moment of which one stands before the page that it names: servers write a line when the
+/// Arranges the requests of those sources, in one moment, of which one stands before the page that it names: servers write a line when the
 /// answer is done, so that in real logs two or three of a hundred do.
-fn arrange_reversed(records: &mut [Record]) {
-    if !has_reversed(records) {
+fn arrange_reversed(together: &mut [Record]) {
+    if together.len() <= TOGETHER_MAX && !has_reversed(together) {
         return;
     }
-    for together in records.chunk_by_mut(|one, next| moment(one) == moment(next)) {
-        if has_reversed(together) {
-            together.sort_by_key(Record::source);
-            let of_source = together.chunk_by_mut(|one, next| one.source() == next.source());
-            of_source
-                .filter(|records| has_reversed(records))
-                .for_each(arrange);
-        }
-    }
+    together.sort_by_key(Record::source);
+    let sources = together.chunk_by_mut(are_of_one_source);
+    sources
+        .filter(|records| has_reversed(records))
+        .for_each(arrange);
 }
 
-/// True where a page stands shortly behind a request of the same moment that names it.
-fn has_reversed(records: &[Record]) -> bool {
-    let mut all = records.iter().enumerate();
-    all.any(|(at, page)| {
-        let before = records[..at].iter().rev().take(LOOK_BACK);
-        let mut together = before.take_while(|record| moment(record) == moment(page));
-        page.is_page() && together.any(|record| is_named(page, record))
-    })
+/// True where a page stands behind a request that names it, among few.
+fn has_reversed(together: &[Record]) -> bool {
+    let stands_behind = |(at, page): (usize, &Record)| {
+        let mut before = together[..at].iter();
+        page.is_page() && before.any(|record| is_named(page, record))
+    };
+    let mut all = together.iter().enumerate();
+    together.len() <= TOGETHER_MAX && all.any(stands_behind)
 }
 
 /// True for a page that a request of the same source names.
@@ -95,7 +200,7 @@ fn is_named(page: &Record, record: &Record) -> bool {
 const TOGETHER_MAX: usize = 64;
 
 /// Puts requests that a source sent in one moment into the order in which a browser sends them: a page, its parts, and the pages that
-/// name it. Where lines are out of order, the order of lines of one moment means nothing.
+/// name it.
 fn arrange(together: &mut [Record]) {
     if !(2..=TOGETHER_MAX).contains(&together.len()) {
         return;
@@ -114,9 +219,6 @@ fn arrange(together: &mut [Record]) {
     let arranged: Together<Record> = order.iter().map(|at| together[*at]).collect();
     together.copy_from_slice(&arranged);
 }
-
-/// Requests before a page, of whatever source, that are looked at: on a busy site more came in the same moment.
-const LOOK_BACK: usize = 16;
 
 type Together<T> = SmallVec<[T; 16]>;
 
@@ -176,17 +278,24 @@ mod tests {
         (0..100).flat_map(visit).collect()
     }
 
-    fn report(lines: &[String], in_a_block: usize) -> String {
-        let knowledge = Knowledge::new("[]", Vec::new()).unwrap();
-        let mut analysis = Analysis::new(Settings::default(), knowledge).unwrap();
-        let block = |lines: &[String]| Block {
+    fn block(lines: &[String]) -> Block {
+        Block {
             piece: 0,
             starts_file: false,
             format: Arc::new(Format::parse("combined").unwrap()),
             buffer: lines.concat().into_bytes(),
             length: lines.concat().len(),
             long_lines: (0, Vec::new()),
-        };
+        }
+    }
+
+    fn analysis() -> Analysis {
+        let knowledge = Knowledge::new("[]", Vec::new()).unwrap();
+        Analysis::new(Settings::default(), knowledge).unwrap()
+    }
+
+    fn report(lines: &[String], in_a_block: usize) -> String {
+        let mut analysis = analysis();
         let blocks: Vec<Block> = lines.chunks(in_a_block).map(block).collect();
         analysis.observe(&blocks);
         format!("{:?}", analysis.finish().sources)
@@ -253,5 +362,62 @@ mod tests {
         }
         assert_eq!(report(&late, 1000), expected, "in one block");
         assert_eq!(report(&late, 7), expected, "from block to block");
+        let mut rounds = analysis();
+        for lines in late.chunks(7) {
+            rounds.observe(&[block(lines)]);
+        }
+        let found = format!("{:?}", rounds.finish().sources);
+        assert_eq!(found, expected, "from round to round");
+    }
+
+    #[test]
+    fn what_waits_is_taken_in_by_the_next_blocks_or_when_nothing_may_wait() {
+        let lines = lines();
+        let mut late = lines[..60].to_vec();
+        late.swap(58, 59);
+        let requests = |analysis: &Analysis| analysis.report().all().requests;
+        let mut analysis = analysis();
+        analysis.observe(&[block(&late)]);
+        assert!(
+            (40..60).contains(&requests(&analysis)),
+            "the last minutes wait"
+        );
+        analysis.settle();
+        assert_eq!(requests(&analysis), 60);
+        analysis.observe(&[block(&lines[60..80])]);
+        assert_eq!(requests(&analysis), 80, "in order nothing waits");
+    }
+
+    #[test]
+    fn who_shares_a_table_does_not_show() {
+        let page = |number: u32, from: u16, second: u32| Record {
+            page: number,
+            from,
+            ..Record::page_for_tests(7, second)
+        };
+        let part = |number: u32, from: u16, second: u32| Record {
+            flags: 0,
+            ..page(number, from, second)
+        };
+        // The first two stand as a browser may send them, of the next two one stands before the page that it names.
+        let own = [
+            part(11, 0, 1),
+            page(12, 0, 1),
+            part(13, 14, 2),
+            page(14, 0, 2),
+        ];
+        let own_pages = |others: Vec<Record>| -> Vec<u32> {
+            let mut records = [others, own.to_vec()].concat();
+            order(&mut records);
+            let own = records.iter().filter(|record| record.source == 7);
+            own.map(|record| record.page).collect()
+        };
+        let of_others =
+            |second: u32| (100..200).map(move |source| Record::page_for_tests(source, second));
+        let expected = [11, 12, 14, 13];
+        assert_eq!(own_pages(Vec::new()), expected);
+        assert_eq!(own_pages(of_others(1).collect()), expected, "a crowd");
+        let late = of_others(9).chain(of_others(1)).collect();
+        assert_eq!(own_pages(late), expected, "others come late");
     }
 }

@@ -358,14 +358,6 @@ impl Parsed {
         }
     }
 
-    /// A block with a single record, to hand in one that was held back.
-    pub(super) fn single(tables: usize, table: u16, record: Record, stream: u16) -> Parsed {
-        let mut parsed = Parsed::new(tables);
-        parsed.records[usize::from(table)].push(record);
-        parsed.stream = stream;
-        parsed
-    }
-
     #[cold]
     fn keep_example(&mut self, line: &[u8]) {
         if self.examples.len() < EXAMPLES_MAX {

@@ -6,15 +6,13 @@ use crate::profile::Record;
 
 impl Analysis {
     /// Gives every request of some blocks to `each`, in the order of time within these blocks, and keeps nothing of them. Lines that an
-    /// analysis leaves out are left out.
+    /// analysis leaves out are left out, and those that wait for more blocks come with the next or, where there are none, at once.
     pub fn replay(&mut self, blocks: &[Block], mut each: impl FnMut(&Record)) {
-        let mut parsed = self.parse(blocks);
-        let records = parsed.iter_mut().flat_map(|parsed| &mut parsed.records);
-        let mut records: Vec<Record> = records.flat_map(|records| records.drain(..)).collect();
-        records.retain(|record| !record.is_dead());
-        // One second's requests stay in the order of their sources' tables, which is the same in every run.
+        let runs = self.put_in_order(blocks);
+        let records = runs.iter().flat_map(|run| run.records.iter().flatten());
+        let mut records: Vec<Record> = records.copied().collect();
         records.sort_by_key(|record| (record.time, record.source()));
         records.iter().for_each(&mut each);
-        self.keep_room(parsed);
+        self.queue.keep_room(runs);
     }
 }

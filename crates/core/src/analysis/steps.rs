@@ -3,65 +3,63 @@
 use super::Analysis;
 use super::Block;
 use super::TABLES;
-use super::order::gather_all;
-use super::parse::Parsed;
+use super::order::Run;
 use crate::profile::Record;
 
 impl Analysis {
     /// Takes in blocks in steps of so many seconds of the log's time. The requests of each step go to `ask` before they are taken in, with
     /// the analysis of all that came before them.
     ///
-    /// Each source's requests are taken in in the same order as by [`Analysis::observe`], and the result is the same.
+    /// Each source's requests are taken in in the same order as by [`Analysis::observe`], and the result is the same. At the end of the log
+    /// it is called without blocks: what has waited for more is asked about then.
     pub fn observe_in_steps(
         &mut self,
         blocks: &[Block],
         seconds: u32,
         mut ask: impl FnMut(&mut Analysis, &[Record]),
     ) {
-        let mut parsed = self.parse(blocks);
+        let runs = self.put_in_order(blocks);
         self.start_clock();
         let mut asked: Vec<Record> = Vec::new();
-        // Which sources share a table is another matter in each run, and must not show in the order of steps.
-        gather_all(&mut parsed);
-        for parsed in &parsed {
+        for run in &runs {
             let mut begin = [0; TABLES];
-            while let Some(first) = next_time(parsed, &begin) {
+            while let Some(first) = next_time(run, &begin) {
                 let last = (first - first % seconds).saturating_add(seconds - 1);
-                let end = ends(parsed, &begin, last);
+                let end = ends(run, &begin, last);
                 asked.clear();
-                for (records, (begin, end)) in parsed.records.iter().zip(begin.iter().zip(&end)) {
+                for (records, (begin, end)) in run.records.iter().zip(begin.iter().zip(&end)) {
                     asked.extend_from_slice(&records[*begin..*end]);
                 }
                 asked.sort_by_key(|record| (record.time, record.source()));
                 ask(self, &asked);
-                self.fold_step(parsed, &begin, &end);
+                self.fold_step(run, &begin, &end);
                 begin = end;
             }
         }
-        self.keep_room(parsed);
+        self.queue.keep_room(runs);
     }
 
-    fn fold_step(&mut self, parsed: &Parsed, begin: &[usize; TABLES], end: &[usize; TABLES]) {
+    fn fold_step(&mut self, run: &Run, begin: &[usize; TABLES], end: &[usize; TABLES]) {
         let Some(clock) = self.clock else { return };
-        let tables = self.tables.iter_mut().zip(&parsed.records);
+        let tables = self.tables.iter_mut().zip(&run.records);
         for ((table, records), (begin, end)) in tables.zip(begin.iter().zip(end)) {
             if begin < end {
-                table.fold(&records[*begin..*end], parsed.stream, &clock);
+                table.fold(&records[*begin..*end], run.stream, &clock);
             }
         }
     }
 }
 
 /// When the next request comes; `None` where there is none.
-fn next_time(parsed: &Parsed, begin: &[usize; TABLES]) -> Option<u32> {
+fn next_time(run: &Run, begin: &[usize; TABLES]) -> Option<u32> {
     let next = |(records, begin): (&Vec<Record>, &usize)| Some(records.get(*begin)?.time);
-    parsed.records.iter().zip(begin).filter_map(next).min()
+    run.records.iter().zip(begin).filter_map(next).min()
 }
 
 /// Where the requests of each table end that come up to this second.
-fn ends(parsed: &Parsed, begin: &[usize; TABLES], last: u32) -> [usize; TABLES] {
+fn ends(run: &Run, begin: &[usize; TABLES], last: u32) -> [usize; TABLES] {
     std::array::from_fn(|number| {
-        let rest = &parsed.records[number][begin[number]..];
+        let rest = &run.records[number][begin[number]..];
         let is_in = |record: &&Record| record.time <= last;
         begin[number] + rest.iter().take_while(is_in).count()
     })
@@ -121,15 +119,17 @@ mod tests {
         whole.observe(&blocks);
         let (mut asked, mut times) = (0, Vec::new());
         let mut stepwise = analysis();
-        stepwise.observe_in_steps(&blocks, 10, |analysis, records| {
-            let taken: u64 = analysis.report().all().requests;
-            assert_eq!(
-                taken, asked,
-                "requests that were asked about are in, and no others"
-            );
-            asked += records.len() as u64;
-            times.push(records[0].time / 10);
-        });
+        for blocks in [&blocks[..2], &blocks[2..], &[]] {
+            stepwise.observe_in_steps(blocks, 10, |analysis, records| {
+                let taken: u64 = analysis.report().all().requests;
+                assert_eq!(
+                    taken, asked,
+                    "requests that were asked about are in, and no others"
+                );
+                asked += records.len() as u64;
+                times.push(records[0].time / 10);
+            });
+        }
         assert_eq!(asked, 899, "one is left out");
         assert!(times.is_sorted(), "{times:?}");
         let (whole, stepwise) = (whole.finish(), stepwise.finish());

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::order::Run;
 use super::parse::Parsed;
 use super::parse::Token;
 use super::parse::note;
@@ -258,17 +259,13 @@ impl Stitcher {
     }
 
     /// What was held back to the end counts: nothing came that spoke against it.
-    pub(super) fn release(&mut self, tables: usize) -> Vec<Parsed> {
+    pub(super) fn release(&mut self) -> Vec<Run> {
         let mut released = Vec::new();
         for (number, stream) in self.streams.iter_mut().enumerate() {
             if let Some(Held { table, record, .. }) = stream.held.take() {
                 self.first_time.get_or_insert(record.time);
-                released.push(Parsed::single(
-                    tables,
-                    table,
-                    record,
-                    u16::try_from(number).unwrap_or(u16::MAX),
-                ));
+                let stream = u16::try_from(number).unwrap_or(u16::MAX);
+                released.push(Run::single(stream, table, record));
             }
         }
         released

@@ -194,6 +194,8 @@ struct Learning {
 impl Learning {
     fn observe(&mut self, block: Block) {
         self.analysis.observe(&[block]);
+        // Whoever keeps one answer waiting must not put off what his other requests say.
+        self.analysis.settle();
         self.suspect();
         self.seen += 1;
         if self.seen.is_multiple_of(64) {
