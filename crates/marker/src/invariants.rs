@@ -150,3 +150,79 @@ pub fn pages(bytes: &[u8]) {
         }
     }
 }
+
+/// What generated pages are put together from.
+pub const PIECES: [&str; 58] = [
+    "<a href=",
+    "<a ",
+    "<A HREF='",
+    "<form action=\"",
+    "<base href=",
+    "<meta http-equiv=refresh content=\"1;url=",
+    "<link rel=next href=",
+    "<svg>",
+    "</svg>",
+    "<title>",
+    "</title>",
+    "<script>",
+    "</script>",
+    "<!--",
+    "-->",
+    "<![CDATA[",
+    "]]>",
+    "<select>",
+    "</select>",
+    "<template>",
+    "</template>",
+    "<style>",
+    "</style>",
+    "<math><mi>",
+    "</mi></math>",
+    "<foreignObject>",
+    "</foreignObject>",
+    "<p>",
+    "</p>",
+    "<textarea>",
+    "</textarea>",
+    ">",
+    "\"",
+    "'",
+    " ",
+    "/",
+    "/x",
+    "?a=1",
+    "&amp;b",
+    "&amp",
+    "#f",
+    "&num;",
+    "&sol;",
+    "..",
+    "https://example.org",
+    "//example.org/y",
+    "http:",
+    ":",
+    "\t",
+    "\n",
+    "\\",
+    "\0",
+    "é",
+    "download",
+    "=",
+    "<",
+    "!",
+    "cg=",
+];
+
+/// A page of these pieces; each number gives another.
+pub fn generated(number: u32) -> String {
+    let mut state = u64::from(number);
+    // The steps of SplitMix64.
+    let mut draw = |below: usize| {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ mixed >> 31) % below as u64) as usize
+    };
+    let count = 10 + draw(50);
+    (0..count).map(|_| PIECES[draw(PIECES.len())]).collect()
+}

@@ -17,6 +17,8 @@ pub mod rewrite;
 pub mod seal;
 mod tag;
 pub mod target;
+#[doc(hidden)]
+pub mod timing;
 
 pub use charset::Charset;
 pub use keys::Key;

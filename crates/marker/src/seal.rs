@@ -4,7 +4,7 @@
 //! sealed behind the facts. The site's host is authenticated as well, so that a marker of one site opens on no other.
 //!
 //! Invariant: a marker that does not open has one kind of failure, and each takes one decryption: an unknown key, a foreign host, a
-//! wrong bit, an age above the limit.
+//! wrong bit, an age above the limit (whose text is enciphered again, as a failed decryption does).
 
 use std::sync::Arc;
 
@@ -232,14 +232,31 @@ impl Keyring {
             .cipher
             .decrypt_in_place_detached(nonce, &site.bound, body, tag)
             .ok()?;
+        let opened = Opened::read(body, now_minutes, ages);
+        if opened.is_none() {
+            sealer.hide(body, tag);
+        }
+        opened
+    }
+}
+
+impl Opened {
+    /// What decrypted bytes say; `None` where they are too old.
+    fn read(body: &[u8], now_minutes: u32, ages: &Ages) -> Option<Opened> {
         let (kind, facts) = Facts::read(body)?;
-        let (age_max, target) = match kind {
-            SHARED if body.len() == FACTS_BYTES => (ages.shared_minutes, None),
-            SEALED => (ages.sealed_minutes, Some(target_in(&body[FACTS_BYTES..])?)),
+        let age_max = match kind {
+            SHARED if body.len() == FACTS_BYTES => ages.shared_minutes,
+            SEALED => ages.sealed_minutes,
             _ => return None,
         };
-        let age = now_minutes.saturating_sub(facts.minted_minutes);
-        (age <= age_max).then_some(Opened { facts, target })
+        if now_minutes.saturating_sub(facts.minted_minutes) > age_max {
+            return None;
+        }
+        let target = match kind {
+            SEALED => Some(target_in(&body[FACTS_BYTES..])?),
+            _ => None,
+        };
+        Some(Opened { facts, target })
     }
 }
 
@@ -255,6 +272,8 @@ mod tests {
 
     use super::*;
     use crate::keys::Key;
+    use crate::timing::DIFFERENT_FROM;
+    use crate::timing::difference;
 
     thread_local! {
         /// Decryptions of this thread: failures must not differ in their number.
@@ -351,6 +370,45 @@ mod tests {
             DECRYPTIONS.set(0);
             assert_eq!(open(&ring, &text), None, "{}", text.escape_ascii());
             assert_eq!(DECRYPTIONS.get(), 1, "{}", text.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn h111_markers_that_fail_take_equally_long() {
+        let ring = ring(&[1, 2]);
+        let sites = ["example.org", "example.net"].map(Site::new);
+        let mut page = page(&ring, 1);
+        let shared = page.shared().to_owned();
+        let sealed = page.seal(b"/a").unwrap();
+        let failures = |inputs: &[(String, usize, u32); 2]| {
+            difference(inputs, |(text, site, now)| {
+                let opened = ring.open(text.as_bytes(), &sites[*site], *now, &Ages::default());
+                assert!(std::hint::black_box(opened).is_none());
+            })
+        };
+        for text in [shared, sealed] {
+            let bytes = URL_SAFE_NO_PAD.decode(&text).unwrap();
+            let changed = |at: usize| {
+                let mut changed = bytes.clone();
+                changed[at] ^= 1;
+                URL_SAFE_NO_PAD.encode(changed)
+            };
+            let wrong = (changed(bytes.len() - 1), 0, NOW);
+            let long_ago = NOW + 2 * Ages::default().sealed_minutes;
+            let kinds = [
+                ("another byte of the tag", changed(bytes.len() - 16), 0, NOW),
+                ("another nonce", changed(ID_BYTES), 0, NOW),
+                ("another byte of the facts", changed(HEAD_BYTES), 0, NOW),
+                ("an unknown key", changed(0), 0, NOW),
+                ("another key", changed(1), 0, NOW),
+                ("another site", text.clone(), 1, NOW),
+                ("too old", text.clone(), 0, long_ago),
+            ];
+            for (kind, other, site, now) in kinds {
+                let found = failures(&[wrong.clone(), (other, site, now)]);
+                eprintln!("t of a wrong bit and {kind}: {found:.1}");
+                assert!(found < DIFFERENT_FROM, "{kind}: t = {found}");
+            }
         }
     }
 

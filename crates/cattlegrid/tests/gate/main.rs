@@ -42,6 +42,7 @@ mod learning;
 mod listeners;
 mod long_pages;
 mod marked_sites;
+mod marked_trees;
 mod markers;
 mod marking;
 mod nginx;

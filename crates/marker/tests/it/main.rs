@@ -5,3 +5,4 @@ mod browser;
 mod hostile;
 mod limits;
 mod properties;
+mod saved;

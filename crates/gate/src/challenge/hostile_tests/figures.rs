@@ -4,6 +4,9 @@ use std::hint::black_box;
 use std::time::Duration;
 use std::time::Instant;
 
+use cattlegrid_marker::timing::DIFFERENT_FROM;
+use cattlegrid_marker::timing::difference;
+
 use super::*;
 
 /// Best of several rounds: other programs on the machine make single ones slow.
@@ -129,37 +132,6 @@ fn a_clearance_is_found_fast() {
     report("cookies stripped", cost, Duration::from_nanos(1000));
 }
 
-/// Welch's t of the times of two kinds of input, taken in turn and without the slowest tenth.
-fn difference(mut first: impl FnMut(), mut second: impl FnMut()) -> f64 {
-    let mut times: [Vec<f64>; 2] = [Vec::new(), Vec::new()];
-    for round in 0..20_000_u32 {
-        // A hash of the round, so that nothing periodic falls on one kind.
-        let kind = (round.wrapping_mul(0x9e37_79b9) >> 31) as usize;
-        let before = Instant::now();
-        match kind {
-            0 => first(),
-            _ => second(),
-        }
-        times[kind].push(before.elapsed().as_nanos() as f64);
-    }
-    let moments = times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times.truncate(times.len() * 9 / 10);
-        let count = times.len() as f64;
-        let mean = times.iter().sum::<f64>() / count;
-        let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / (count - 1.0);
-        (mean, variance / count)
-    });
-    let [(first, first_error), (second, second_error)] = moments;
-    (first - second) / (first_error + second_error).sqrt()
-}
-
-/// The smallest of some attempts: a machine with other work has quiet moments, a leak has none.
-fn least_difference(mut first: impl FnMut(), mut second: impl FnMut()) -> f64 {
-    let attempts = (0..6).map(|_| difference(&mut first, &mut second).abs());
-    attempts.fold(f64::INFINITY, f64::min)
-}
-
 #[test]
 fn h107_a_wrong_signature_takes_the_same_time_wherever_it_is_wrong() {
     let (gate, mut jar) = (gate(), Jar::default());
@@ -172,12 +144,11 @@ fn h107_a_wrong_signature_takes_the_same_time_wherever_it_is_wrong() {
         wrong[index] ^= 0x40;
         format!("__Host-cattlegrid={}", URL_SAFE_NO_PAD.encode(wrong)).into_bytes()
     };
-    let (first, last) = (wrong_at(16), wrong_at(31));
-    let find =
-        |header: &[u8]| assert!(black_box(gate.find([header], &visitor(), NOW.unix)).is_none());
-    let found = least_difference(|| find(&first), || find(&last));
+    let found = difference(&[wrong_at(16), wrong_at(31)], |header| {
+        assert!(black_box(gate.find([&header[..]], &visitor(), NOW.unix)).is_none());
+    });
     eprintln!("t of wrong first and last byte: {found:.1}");
-    assert!(found < 10.0, "t = {found}");
+    assert!(found < DIFFERENT_FROM, "t = {found}");
 }
 
 #[test]
@@ -195,11 +166,8 @@ fn h107_a_comparison_that_ends_early_would_be_noticed() {
     let (mut first, mut last) = (right, right);
     first[0] ^= 0x40;
     last[15] ^= 0x40;
-    let found = least_difference(
-        || assert!(!compare(&right, &first)),
-        || assert!(!compare(&right, &last)),
-    );
-    assert!(found > 10.0, "t = {found}");
+    let found = difference(&[first, last], |wrong| assert!(!compare(&right, wrong)));
+    assert!(found > DIFFERENT_FROM, "t = {found}");
 }
 
 /// The median time that looking for a clearance takes, in nanoseconds.
