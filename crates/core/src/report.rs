@@ -31,7 +31,10 @@ pub use crawlers::HiddenBy;
 pub use crawlers::HiddenCrawler;
 pub use crawlers::PaperCampaign;
 pub use crawlers::PaperCampaigns;
+pub(crate) use judged::FoundInTable;
 pub use judged::Judged;
+pub(crate) use judged::JudgedAs;
+pub use judged::Judgements;
 pub use manners::Manners;
 pub use manners::MannersReport;
 pub use manners::Name;
@@ -89,7 +92,7 @@ pub struct Report {
     /// What every source is, sorted, where that was asked for.
     pub bands: Vec<(Source, Band)>,
     /// The verdict on every source in short, where a second look at the log was asked for.
-    pub judged: Vec<(Source, Judged)>,
+    pub judged: Judgements,
     /// What people asked for and more, where the log was read twice for it.
     pub panels: Option<Box<Panels>>,
     /// Requests from which users and sources without any evidence are listed.

@@ -41,9 +41,10 @@ use crate::profile::AgentTexts;
 use crate::profile::BIN_SECONDS;
 use crate::profile::Profile;
 use crate::report::Band;
+use crate::report::FoundInTable;
 use crate::report::HostReport;
 use crate::report::Inspection;
-use crate::report::Judged;
+use crate::report::JudgedAs;
 use crate::report::Lesson;
 use crate::report::Lines;
 use crate::report::Report;
@@ -245,7 +246,7 @@ struct Part {
     /// Bands of the sources in the sample.
     bands: Vec<(Source, Band)>,
     /// The verdicts on all sources in short, where they are kept.
-    judged: Vec<(Source, Judged)>,
+    judged: FoundInTable,
     /// Windows in which sources are crawlers.
     crawled: Vec<(Source, Window)>,
     inspection: Option<Inspection>,
@@ -274,7 +275,7 @@ impl Part {
         }
         whole.sources.extend(self.sources);
         whole.bands.extend(self.bands);
-        report.judged.extend(self.judged);
+        report.judged.absorb(self.judged);
         whole.crawled.extend(self.crawled);
         for (number, host) in self.hosts {
             match whole.hosts.entry(number) {
@@ -493,11 +494,7 @@ impl Court<'_> {
         part.mixed += u64::from(mixed);
         let band = Band::of(verdict.class, verdict.kind);
         if self.settings.second_look {
-            let judged = Judged {
-                mixed,
-                ..Judged::of(verdict)
-            };
-            part.judged.push((source, judged));
+            part.judged.note(source, JudgedAs { verdict, mixed });
         }
         self.count_hosts(trials, band, &mut part.hosts);
         let steps = &mut part.timeline.bands[band as usize];

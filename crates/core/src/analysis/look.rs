@@ -25,6 +25,7 @@ use crate::policy::Ruling;
 use crate::profile::Glance;
 use crate::profile::path_of;
 use crate::report::Judged;
+use crate::report::Judgements;
 use crate::report::Report;
 use crate::request::Request;
 use crate::request::Source;
@@ -46,7 +47,7 @@ pub struct Seen<'a> {
 impl<'a> Seen<'a> {
     /// What the source was found to be. Of a log with many sources, to find one takes as long as to read the line: only what needs it asks.
     pub fn judged(&self) -> Option<&'a Judged> {
-        self.look.judged.get(&self.glance.source)
+        self.look.judged.get(self.glance.source)
     }
 
     /// True where somebody was sent a page to view.
@@ -59,7 +60,7 @@ impl<'a> Seen<'a> {
 #[derive(Debug)]
 pub struct SecondLook {
     analysis: Analysis,
-    judged: HashMap<Source, Judged, RandomState>,
+    judged: Judgements,
     /// Pieces and numbers of the lines that stand outside of time, sorted.
     left_out: Vec<(u32, u64)>,
     /// Paths that scripts of pages request, by number.
@@ -72,7 +73,7 @@ impl Analysis {
     pub fn finish_for_look(mut self) -> (Report, SecondLook) {
         self.close();
         let mut report = self.report();
-        let judged = std::mem::take(&mut report.judged).into_iter().collect();
+        let judged = std::mem::take(&mut report.judged);
         let calls = self.calls(report.all().pages);
         let mut left_out = self.stitcher.take_left_out();
         left_out.sort_unstable();
@@ -180,7 +181,7 @@ impl SecondLook {
     }
 
     /// What every source was found to be.
-    pub fn judged(&self) -> &HashMap<Source, Judged, RandomState> {
+    pub fn judged(&self) -> &Judgements {
         &self.judged
     }
 

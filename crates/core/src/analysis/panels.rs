@@ -136,7 +136,7 @@ impl SecondLook {
             .judged()
             .iter()
             .filter(|(_, judged)| judged.class != Class::User)
-            .map(|(source, _)| (*source, self.name(*source)))
+            .map(|(source, _)| (source, self.name(source)))
             .filter(|(_, name)| listed.contains(name.as_str()))
             .collect();
         PanelPlan {

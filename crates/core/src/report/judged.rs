@@ -1,9 +1,148 @@
 //! The verdict on one source in short, for a second look at its requests.
 
+use std::hash::BuildHasher;
+use std::hash::Hasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
 use super::Band;
+use crate::request::Source;
 use crate::verdict::Cause;
 use crate::verdict::Class;
 use crate::verdict::Verdict;
+
+/// Parts in which judgements are kept. A log has millions of sources: whoever goes through them part by part finds each part in a cache.
+const PARTS: usize = 64;
+
+/// What every source was found to be.
+#[derive(Debug, Clone, Default)]
+pub struct Judgements {
+    /// Each verdict once: those on light sources are nearly all alike.
+    distinct: Vec<Judged>,
+    /// The number of each source's.
+    parts: Vec<HashMap<Source, u32, RandomState>>,
+}
+
+impl Judgements {
+    /// How many parts there are.
+    pub const PARTS: usize = PARTS;
+
+    /// Which part a source is in: the same in every run.
+    #[inline]
+    pub fn part_of(source: Source) -> usize {
+        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+        (source.value.wrapping_mul(SPREAD) >> (u64::BITS - PARTS.ilog2())) as usize
+    }
+
+    /// What a source was found to be.
+    #[inline]
+    pub fn get(&self, source: Source) -> Option<&Judged> {
+        let number = self.parts.get(Judgements::part_of(source))?.get(&source)?;
+        self.distinct.get(*number as usize)
+    }
+
+    /// All sources of a part, in any order.
+    pub fn part(&self, number: usize) -> impl Iterator<Item = (Source, &Judged)> {
+        let part = self.parts.get(number).into_iter().flatten();
+        part.map(|(source, number)| (*source, &self.distinct[*number as usize]))
+    }
+
+    /// All sources, in any order.
+    pub fn iter(&self) -> impl Iterator<Item = (Source, &Judged)> {
+        (0..self.parts.len()).flat_map(|number| self.part(number))
+    }
+
+    /// Adds what was found in a table.
+    pub(crate) fn absorb(&mut self, found: FoundInTable) {
+        if found.sources.is_empty() {
+            return;
+        }
+        self.parts.resize_with(PARTS, HashMap::default);
+        let before = self.distinct.len() as u32;
+        self.distinct.extend(found.distinct);
+        for (source, number) in found.sources {
+            self.parts[Judgements::part_of(source)].insert(source, before + number);
+        }
+    }
+}
+
+/// What the sources of one table were found to be.
+#[derive(Debug, Default)]
+pub(crate) struct FoundInTable {
+    distinct: Vec<Judged>,
+    /// Numbers of distinct verdicts by their hash.
+    numbers: HashMap<u64, u32, RandomState>,
+    sources: Vec<(Source, u32)>,
+}
+
+impl FoundInTable {
+    /// Notes the verdict on a source.
+    pub(crate) fn note(&mut self, source: Source, judged: JudgedAs<'_>) {
+        let hash = judged.hash(self.numbers.hasher());
+        let known = self.numbers.get(&hash).copied();
+        let known = known.filter(|number| judged.is(&self.distinct[*number as usize]));
+        let number = known.unwrap_or_else(|| {
+            let number = self.distinct.len() as u32;
+            self.distinct.push(judged.shortened());
+            self.numbers.insert(hash, number);
+            number
+        });
+        self.sources.push((source, number));
+    }
+}
+
+/// A verdict that is to be noted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JudgedAs<'a> {
+    pub(crate) verdict: &'a Verdict,
+    /// People and a crawler share this source, in this window or in another.
+    pub(crate) mixed: bool,
+}
+
+impl JudgedAs<'_> {
+    fn findings(&self) -> impl Iterator<Item = (&'static str, f32)> {
+        let findings = self.verdict.evidence.iter();
+        findings.map(|item| (item.detector, item.weight as f32))
+    }
+
+    fn hash(&self, state: &RandomState) -> u64 {
+        let mut hasher = state.build_hasher();
+        let cause = self.verdict.cause.map_or(u8::MAX, |cause| cause as u8);
+        hasher.write(&[self.verdict.class as u8, cause, u8::from(self.mixed)]);
+        hasher.write_u64(self.verdict.decibans.to_bits());
+        // Names of detectors are constants: where they stand is enough for a hash.
+        for (detector, weight) in self.findings() {
+            hasher.write_usize(detector.as_ptr() as usize);
+            hasher.write_u32(weight.to_bits());
+        }
+        hasher.finish()
+    }
+
+    fn is(&self, judged: &Judged) -> bool {
+        let verdict = self.verdict;
+        judged.class == verdict.class
+            && judged.band == Band::of(verdict.class, verdict.kind)
+            && judged.decibans == verdict.decibans as f32
+            && judged.decided_by == verdict.decided_by
+            && judged.cause == verdict.cause
+            && judged.mixed == self.mixed
+            && judged.findings.iter().copied().eq(self.findings())
+    }
+
+    fn shortened(&self) -> Judged {
+        let verdict = self.verdict;
+        Judged {
+            class: verdict.class,
+            band: Band::of(verdict.class, verdict.kind),
+            decibans: verdict.decibans as f32,
+            decided_by: verdict.decided_by,
+            cause: verdict.cause,
+            mixed: self.mixed,
+            findings: self.findings().collect(),
+        }
+    }
+}
 
 /// What one source was found to be, and by what.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,22 +164,6 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// The short form of the verdict that is the source's.
-    pub(crate) fn of(verdict: &Verdict) -> Judged {
-        let findings = verdict.evidence.iter();
-        Judged {
-            class: verdict.class,
-            band: Band::of(verdict.class, verdict.kind),
-            decibans: verdict.decibans as f32,
-            decided_by: verdict.decided_by,
-            cause: verdict.cause,
-            mixed: verdict.mixed,
-            findings: findings
-                .map(|item| (item.detector, item.weight as f32))
-                .collect(),
-        }
-    }
-
     /// What its detector `name` found, in decibans; 0 where it found nothing.
     pub fn weight(&self, name: &str) -> f32 {
         let mut findings = self.findings.iter();

@@ -65,6 +65,7 @@ const LAYERS: [(&str, &[&str]); 5] = [
     (
         "marker",
         &[
+            "timing",
             "keys",
             "seal",
             "target",

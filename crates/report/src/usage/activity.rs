@@ -5,6 +5,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use smallvec::SmallVec;
 
 /// Views close to each other, on one day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,9 +17,9 @@ pub(crate) struct Burst {
     pub(crate) day: i32,
 }
 
-/// All bursts of a source, in the order of time. Between two of one day there is more than the silence they are kept with.
+/// All bursts of a source, in the order of time. Most sources have one. Between two of one day there is more than the silence they are kept with.
 #[derive(Debug, Default)]
-pub(crate) struct Activity(Vec<Burst>);
+pub(crate) struct Activity(SmallVec<[Burst; 1]>);
 
 impl Activity {
     /// Adds a view.

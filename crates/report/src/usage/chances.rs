@@ -26,15 +26,15 @@ pub(crate) struct Chances {
 
 impl Chances {
     pub(crate) fn count(&mut self, judged: &Judged, views: u64) {
-        if is_named(judged) || is_member(judged) {
-            return;
-        }
-        match judged.class {
-            Class::User if judged.decibans <= CLEAR_PERSON => self.people[size(views)] += 1,
+        let counts = match judged.class {
+            Class::User if judged.decibans <= CLEAR_PERSON => &mut self.people,
             Class::Crawler | Class::Automated if judged.decibans >= CLEAR_CRAWLER => {
-                self.crawlers[size(views)] += 1;
+                &mut self.crawlers
             }
-            _ => {}
+            _ => return,
+        };
+        if !is_named(judged) && !is_member(judged) {
+            counts[size(views)] += 1;
         }
     }
 

@@ -9,10 +9,9 @@ use cattlegrid_core::report::SourceReport;
 use cattlegrid_core::request::Source;
 use cattlegrid_core::verdict::Class;
 
-use super::Counted;
-use super::Months;
 use super::Step;
-use super::UsageOptions;
+use super::sums::Counted;
+use super::sums::Months;
 
 /// The heaviest of all months, and what became of them.
 #[derive(Debug, Clone, Default)]
@@ -48,64 +47,93 @@ pub struct Heavy {
     pub why: Option<String>,
 }
 
-pub(super) fn find(
-    counted: &[Counted<'_>],
-    report: &Report,
-    look: &SecondLook,
-    options: &UsageOptions,
-) -> Heaviest {
-    let mut months: BTreeMap<i32, Vec<(u64, &Counted<'_>)>> = BTreeMap::new();
-    let mut numbers = Months::default();
-    let open = counted
-        .iter()
-        .filter(|source| !matches!(source.step, Step::One(_)));
-    let mut visitors = 0;
-    for source in open {
-        visitors += 1;
-        let mut own: Vec<(i32, u64)> = Vec::new();
+/// What is kept of a source that may be one of the heaviest.
+struct Candidate {
+    views: u64,
+    source: Source,
+    step: Step,
+    class: Class,
+    person: f64,
+}
+
+/// Finds the heaviest of each month among sources that come one after the other.
+pub(super) struct Gathering {
+    /// Sources that are listed for each month.
+    most: usize,
+    months: BTreeMap<i32, Vec<Candidate>>,
+    visitors: u64,
+    /// Views by month of the source at hand. Kept for its room.
+    own: Vec<(i32, u64)>,
+}
+
+impl Gathering {
+    pub(super) fn new(most: usize) -> Gathering {
+        Gathering {
+            most,
+            months: BTreeMap::new(),
+            visitors: 0,
+            own: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, source: &Counted<'_>, months: &mut Months) {
+        if matches!(source.step, Step::One(_)) {
+            return;
+        }
+        self.visitors += 1;
+        self.own.clear();
         for burst in source.activity.bursts() {
-            let month = numbers.number(burst.day);
-            match own.last_mut() {
+            let month = months.number(burst.day);
+            match self.own.last_mut() {
                 Some((last, views)) if *last == month => *views += u64::from(burst.views),
-                _ => own.push((month, u64::from(burst.views))),
+                _ => self.own.push((month, u64::from(burst.views))),
             }
         }
-        for (month, views) in own {
-            let heaviest = months.entry(month).or_default();
-            heaviest.push((views, source));
+        for (month, views) in &self.own {
+            let heaviest = self.months.entry(*month).or_default();
+            heaviest.push(Candidate {
+                views: *views,
+                source: source.source,
+                step: source.step,
+                class: source.judged.class,
+                person: source.person,
+            });
             // Some more than are listed, so that it is not sorted for every source.
-            if heaviest.len() > 2 * options.heaviest + 64 {
-                cut(heaviest, options.heaviest);
+            if heaviest.len() > 2 * self.most + 64 {
+                cut(heaviest, self.most);
             }
         }
     }
-    months
-        .values_mut()
-        .for_each(|heaviest| cut(heaviest, options.heaviest));
-    let by_name: BTreeMap<&str, &SourceReport> = report
-        .sources
-        .iter()
-        .map(|source| (source.source.as_str(), source))
-        .collect();
-    let mut seen: BTreeMap<Source, (u32, bool)> = BTreeMap::new();
-    for (_, source) in months.values().flatten() {
-        let entry = seen.entry(source.source).or_default();
-        entry.0 += 1;
-        entry.1 = matches!(source.step, Step::Two(_));
-    }
-    let describe = |(views, source): &(u64, &Counted<'_>)| describe(*views, source, look, &by_name);
-    Heaviest {
-        sources: seen.len() as u64,
-        crawlers: seen.values().filter(|(_, is_crawler)| *is_crawler).count() as u64,
-        repeated: seen
-            .values()
-            .filter(|(months, is_crawler)| *is_crawler && *months > 1)
-            .count() as u64,
-        visitors,
-        months: months
+
+    pub(super) fn finish(mut self, report: &Report, look: &SecondLook) -> Heaviest {
+        let all = self.months.values_mut();
+        all.for_each(|heaviest| cut(heaviest, self.most));
+        let by_name: BTreeMap<&str, &SourceReport> = report
+            .sources
             .iter()
-            .map(|(month, heaviest)| (name(*month), heaviest.iter().map(describe).collect()))
-            .collect(),
+            .map(|source| (source.source.as_str(), source))
+            .collect();
+        let mut seen: BTreeMap<Source, (u32, bool)> = BTreeMap::new();
+        for candidate in self.months.values().flatten() {
+            let entry = seen.entry(candidate.source).or_default();
+            entry.0 += 1;
+            entry.1 = matches!(candidate.step, Step::Two(_));
+        }
+        let describe = |candidate: &Candidate| describe(candidate, look, &by_name);
+        Heaviest {
+            sources: seen.len() as u64,
+            crawlers: seen.values().filter(|(_, is_crawler)| *is_crawler).count() as u64,
+            repeated: seen
+                .values()
+                .filter(|(months, is_crawler)| *is_crawler && *months > 1)
+                .count() as u64,
+            visitors: self.visitors,
+            months: self
+                .months
+                .iter()
+                .map(|(month, heaviest)| (name(*month), heaviest.iter().map(describe).collect()))
+                .collect(),
+        }
     }
 }
 
@@ -114,28 +142,27 @@ fn name(month: i32) -> String {
     format!("{:04}-{:02}", (month - 1) / 12, (month - 1) % 12 + 1)
 }
 
-fn cut(heaviest: &mut Vec<(u64, &Counted<'_>)>, most: usize) {
-    heaviest.sort_by_key(|(views, source)| (std::cmp::Reverse(*views), source.source));
+fn cut(heaviest: &mut Vec<Candidate>, most: usize) {
+    heaviest.sort_by_key(|candidate| (std::cmp::Reverse(candidate.views), candidate.source));
     heaviest.truncate(most);
 }
 
 fn describe(
-    views: u64,
-    source: &Counted<'_>,
+    candidate: &Candidate,
     look: &SecondLook,
     by_name: &BTreeMap<&str, &SourceReport>,
 ) -> Heavy {
-    let name = look.name(source.source);
+    let name = look.name(candidate.source);
     let listed = by_name.get(name.as_str());
     let evidence = listed.and_then(|listed| listed.evidence.first());
     Heavy {
         agent: listed.and_then(|listed| listed.agent.clone()),
         why: evidence.map(|evidence| evidence.why.clone()),
         source: name,
-        views,
-        step: source.step,
-        class: source.judged.class,
-        person: source.person,
+        views: candidate.views,
+        step: candidate.step,
+        class: candidate.class,
+        person: candidate.person,
     }
 }
 

@@ -56,12 +56,12 @@ pub struct Steps {
 impl Steps {
     /// Takes what the knowledge base of a log says, and the judgements of a person by the names of sources.
     pub fn new(look: &SecondLook, first_time: u32, words: &BTreeMap<String, Word>) -> Steps {
-        let known = |source: &Source| {
-            let ruling = look.ruling(*source, first_time)?;
-            (ruling.action != Action::Watch).then_some((*source, ruling.action))
+        let known = |(source, _): (Source, &Judged)| {
+            let ruling = look.ruling(source, first_time)?;
+            (ruling.action != Action::Watch).then_some((source, ruling.action))
         };
         Steps {
-            known: look.judged().keys().filter_map(known).collect(),
+            known: look.judged().iter().filter_map(known).collect(),
             words: words
                 .iter()
                 .map(|(name, word)| (look.source(name), *word))
