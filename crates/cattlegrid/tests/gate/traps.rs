@@ -683,15 +683,21 @@ fn a_page_of_the_maze_costs_less_than_one_of_the_site() {
         strict("", "delay_seconds = 0.0\nbytes_per_second = 100000000"),
     );
     let link = trap("127.0.59.1", gate.address, &[]);
-    let cost = |source: &str, path: &str| {
-        let mut client = Browser::new(source, gate.address);
+    let mut crawler = Browser::new("127.0.59.1", gate.address);
+    let mut visitor = Browser::new(VICTIM, gate.address);
+    let cost = |client: &mut Browser, path: &str| {
         let before = gate.cpu();
-        for _ in 0..3000 {
+        for _ in 0..1000 {
             assert_eq!(client.get(path).status, 200);
         }
-        (gate.cpu() - before) / 3000
+        gate.cpu() - before
     };
-    let (maze, proxied) = (cost("127.0.59.1", &link), cost(VICTIM, "/page"));
+    // In turn: a machine with other work is slower in one moment than in the next.
+    let (mut maze, mut proxied) = (Duration::ZERO, Duration::ZERO);
+    for _ in 0..5 {
+        maze += cost(&mut crawler, &link) / 5000;
+        proxied += cost(&mut visitor, "/page") / 5000;
+    }
     say(&format!(
         "in a build for tests: {maze:?} for a page of the maze, {proxied:?} for a page of the site"
     ));
