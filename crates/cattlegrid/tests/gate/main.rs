@@ -45,6 +45,7 @@ mod marked_sites;
 mod marked_trees;
 mod markers;
 mod marking;
+mod maze;
 mod nginx;
 mod operation;
 mod passing;
