@@ -15,6 +15,7 @@ mod marked_head;
 mod marking;
 mod maze;
 mod own_pages;
+mod pings;
 mod tunnel;
 mod wait;
 

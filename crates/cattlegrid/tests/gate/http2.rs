@@ -23,7 +23,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
 const PRIORITY: u8 = 2;
-const RST_STREAM: u8 = 3;
+pub(crate) const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
@@ -154,7 +154,7 @@ impl Talk {
     }
 
     /// True once the other side has ended the connection, or said that it will.
-    fn is_ended_within(&mut self, wait: Duration) -> bool {
+    pub(crate) fn is_ended_within(&mut self, wait: Duration) -> bool {
         let deadline = Instant::now() + wait;
         loop {
             match self.next(deadline.saturating_duration_since(Instant::now())) {

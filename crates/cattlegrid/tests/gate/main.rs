@@ -36,6 +36,7 @@ mod hosts;
 mod http1;
 mod http2;
 mod http2_heads;
+mod http2_streams;
 mod impostors;
 mod ipv6;
 mod learning;

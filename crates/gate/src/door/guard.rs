@@ -1,4 +1,4 @@
-//! An HTTP/2 connection as hyper reads it: its frames are counted, and a client that does not take bytes is not waited for.
+//! An HTTP/2 connection as the library reads it: its frames are counted, and a client that does not take bytes is not waited for.
 
 use std::future::Future;
 use std::io;

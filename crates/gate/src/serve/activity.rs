@@ -58,6 +58,11 @@ impl Activity {
         }
     }
 
+    /// True while a stream is open.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.lock().streams > 0
+    }
+
     /// How the connection is used now.
     pub(crate) fn look(&self, waits: &Waits, now: Instant) -> Use {
         let inner = self.lock();

@@ -1,35 +1,26 @@
-//! Response bodies of HTTP/2, as hyper takes them: pages, gRPC messages, and what a site sends.
+//! Response bodies of HTTP/2: pages, gRPC messages, and what a site sends.
 
-use std::error::Error;
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::task::Context;
 use std::task::Poll;
 use std::task::ready;
 use std::time::Instant;
 
+use bytes::Bytes;
 use cattlegrid_http1::Framing;
 use cattlegrid_http1::response::Invalid;
-use http_body::Frame;
-use http_body::SizeHint;
-use hyper::HeaderMap;
-use hyper::body::Bytes;
-use hyper::header::HeaderName;
-use hyper::header::HeaderValue;
+use h2::Reason;
+use h2::SendStream;
+use h2::server::SendResponse;
+use http::HeaderMap;
+use http::HeaderName;
+use http::HeaderValue;
+use http::Response;
 
 use super::activity::Stream;
 use super::forward::Forward;
 use crate::settings::defence::Defence;
 use crate::site::SiteConnection;
-
-/// What can go wrong with a body, for hyper.
-type BodyError = Box<dyn Error + Send + Sync>;
-
-/// A response body. Its stream is open until this is dropped.
-#[derive(Debug)]
-pub(super) struct Body {
-    content: Content,
-    stream: Stream,
-}
 
 /// What a body holds.
 #[derive(Debug)]
@@ -37,16 +28,112 @@ pub(super) enum Content {
     /// Of a page, or nothing.
     Text(Bytes),
     /// A message of gRPC, and then the trailers.
-    Message(Option<Bytes>),
+    Message(Bytes),
     /// From a site.
     Site(Box<SiteBody>),
-    Ended,
 }
 
-impl Body {
-    pub(super) fn new(content: Content, stream: Stream) -> Body {
+impl Content {
+    /// The length in bytes, where it is known beforehand.
+    pub(super) fn length(&self) -> Option<u64> {
+        match self {
+            Content::Text(text) => Some(text.len() as u64),
+            Content::Message(_) => None,
+            Content::Site(site) => site.length(),
+        }
+    }
+
+    /// The client asked for the head alone. A site knows that by itself.
+    pub(super) fn leave_out(&mut self) {
+        if let Content::Text(text) = self {
+            *text = Bytes::new();
+        }
+    }
+}
+
+/// Sends a response as fast as the client takes it.
+pub(super) async fn send(
+    head: Response<()>,
+    content: Content,
+    respond: &mut SendResponse<Bytes>,
+    stream: &Stream,
+) -> Result<(), h2::Error> {
+    let is_empty = match &content {
+        Content::Text(text) => text.is_empty(),
+        Content::Message(_) => false,
+        Content::Site(site) => site.has_ended(),
+    };
+    let mut to = respond.send_response(head, is_empty)?;
+    match content {
+        _ if is_empty => Ok(()),
+        Content::Text(text) => send_piece(&mut to, (text, true), stream).await,
+        Content::Message(message) => {
+            send_piece(&mut to, (message, false), stream).await?;
+            to.send_trailers(grpc_ok())
+        }
+        Content::Site(site) => send_site(&mut to, site, stream).await,
+    }
+}
+
+async fn send_site(
+    to: &mut SendStream<Bytes>,
+    mut site: Box<SiteBody>,
+    stream: &Stream,
+) -> Result<(), h2::Error> {
+    loop {
+        let next = poll_fn(|context| match site.poll_next(context) {
+            Poll::Pending => poll_gone(to, context).map(Err),
+            next => next.map(Ok),
+        });
+        match next.await? {
+            Ok(Some(bytes)) => {
+                let is_last = site.has_ended();
+                send_piece(to, (bytes, is_last), stream).await?;
+                if is_last {
+                    return Ok(());
+                }
+            }
+            Ok(None) => return to.send_data(Bytes::new(), true),
+            // The client must see that the response is not complete.
+            Err(_) => {
+                to.send_reset(Reason::INTERNAL_ERROR);
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Sends a piece of a body once the client has room for some of it. The library keeps the rest, and there is no room until that is sent.
+async fn send_piece(
+    to: &mut SendStream<Bytes>,
+    (bytes, is_last): (Bytes, bool),
+    stream: &Stream,
+) -> Result<(), h2::Error> {
+    // More would be taken from what other streams may send.
+    to.reserve_capacity(1);
+    if to.capacity() == 0 {
         stream.offer();
-        Body { content, stream }
+        poll_fn(|context| poll_room(to, context)).await?;
+        stream.withdraw();
+    }
+    to.send_data(bytes, is_last)
+}
+
+/// Ready when the client has reset the stream.
+fn poll_gone(to: &mut SendStream<Bytes>, context: &mut Context<'_>) -> Poll<h2::Error> {
+    to.poll_reset(context)
+        .map(|reset| reset.map_or_else(|error| error, h2::Error::from))
+}
+
+/// Ready once the client has room.
+fn poll_room(to: &mut SendStream<Bytes>, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
+    loop {
+        match to.poll_capacity(context) {
+            Poll::Ready(Some(Ok(0))) => {}
+            Poll::Ready(Some(room)) => return Poll::Ready(room.map(drop)),
+            Poll::Ready(None) => return Poll::Ready(Err(Reason::CANCEL.into())),
+            Poll::Pending => return poll_gone(to, context).map(Err),
+        }
     }
 }
 
@@ -79,25 +166,20 @@ impl SiteBody {
         }
     }
 
-    fn poll_frame(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        match ready!(self.poll_data(context)) {
-            Ok(Some(bytes)) => {
-                self.forward.in_flight.entry.bytes += bytes.len() as u64;
-                Poll::Ready(Some(Ok(Frame::data(bytes))))
-            }
-            Ok(None) => Poll::Ready(None),
-            // The client must see that the response is not complete.
-            Err(invalid) => {
+    /// The next bytes for the client, which are counted.
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Invalid>> {
+        let next = ready!(self.poll_data(context));
+        match &next {
+            Ok(Some(bytes)) => self.forward.in_flight.entry.bytes += bytes.len() as u64,
+            Ok(None) => {}
+            Err(_) => {
                 self.forward.in_flight.is_whole = false;
-                match self.forward.live.setup.defences.has(Defence::BrokenBody) {
-                    true => Poll::Ready(Some(Err(invalid.into()))),
-                    false => Poll::Ready(None),
+                if !self.forward.live.setup.defences.has(Defence::BrokenBody) {
+                    return Poll::Ready(Ok(None));
                 }
             }
         }
+        Poll::Ready(next)
     }
 
     /// The next bytes of the body.
@@ -147,74 +229,15 @@ impl SiteBody {
         self.site.is_none() && !marked.is_some_and(|marked| marked.has_more())
     }
 
-    fn size_hint(&self) -> SizeHint {
+    /// The length in bytes, where it is known beforehand.
+    fn length(&self) -> Option<u64> {
         if self.forward.marked.is_some() {
-            return SizeHint::default();
+            return None;
         }
         match self.site.as_ref().map(|site| site.body) {
-            None => SizeHint::with_exact(0),
-            Some(Framing::Length(left)) => SizeHint::with_exact(left),
-            Some(_) => SizeHint::default(),
-        }
-    }
-}
-
-impl Content {
-    fn poll_frame(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        match self {
-            Content::Ended => Poll::Ready(None),
-            Content::Site(site) => site.poll_frame(context),
-            Content::Text(bytes) => {
-                let bytes = std::mem::take(bytes);
-                *self = Content::Ended;
-                Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
-            }
-            Content::Message(message) => match message.take() {
-                Some(message) => Poll::Ready(Some(Ok(Frame::data(message)))),
-                None => {
-                    *self = Content::Ended;
-                    Poll::Ready(Some(Ok(Frame::trailers(grpc_ok()))))
-                }
-            },
-        }
-    }
-}
-
-impl http_body::Body for Body {
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let polled = self.content.poll_frame(context);
-        // hyper asks for the next bytes only when the client has room for them; while the site is waited for, another clock runs.
-        match polled.is_ready() {
-            true => self.stream.offer(),
-            false => self.stream.withdraw(),
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match &self.content {
-            Content::Text(bytes) => bytes.is_empty(),
-            Content::Message(_) => false,
-            Content::Site(site) => site.has_ended(),
-            Content::Ended => true,
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match &self.content {
-            Content::Text(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Content::Message(_) => SizeHint::default(),
-            Content::Site(site) => site.size_hint(),
-            Content::Ended => SizeHint::with_exact(0),
+            None => Some(0),
+            Some(Framing::Length(left)) => Some(left),
+            Some(_) => None,
         }
     }
 }

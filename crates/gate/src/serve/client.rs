@@ -14,7 +14,7 @@ use std::time::UNIX_EPOCH;
 
 use cattlegrid_http1::Framing;
 use cattlegrid_http1::headers;
-use hyper::StatusCode;
+use http::StatusCode;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
 use tokio::io::DuplexStream;

@@ -1,50 +1,54 @@
-//! HTTP/2 connections: hyper reads and writes frames, and every stream becomes an exchange like one of HTTP/1.
+//! HTTP/2 connections: the library reads and writes frames, and every stream becomes an exchange like one of HTTP/1.
 
-use std::convert::Infallible;
+use std::future::Future;
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Context;
 use std::task::Poll;
+use std::task::ready;
 use std::time::Instant;
+use std::time::SystemTime;
 
+use bytes::Bytes;
 use cattlegrid_http1::Framing;
 use cattlegrid_http1::Headers;
+use cattlegrid_http1::Method;
 use cattlegrid_http1::chunks::Chunks;
 use cattlegrid_http1::request::Limits;
 use cattlegrid_http1::response::Invalid;
-use http_body::Body as _;
-use hyper::HeaderMap;
-use hyper::Request;
-use hyper::Response;
-use hyper::StatusCode;
-use hyper::body::Bytes;
-use hyper::body::Incoming;
-use hyper::header::CONTENT_TYPE;
-use hyper::header::HeaderName;
-use hyper::header::HeaderValue;
-use hyper::http::request::Parts;
-use hyper::server::conn::http2;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioExecutor;
-use hyper_util::rt::TokioIo;
-use hyper_util::rt::TokioTimer;
+use h2::RecvStream;
+use h2::server;
+use h2::server::SendResponse;
+use http::HeaderMap;
+use http::HeaderName;
+use http::HeaderValue;
+use http::Request;
+use http::Response;
+use http::StatusCode;
+use http::header::CONTENT_LENGTH;
+use http::header::CONTENT_TYPE;
+use http::header::DATE;
+use http::request::Parts;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::activity::Activity;
+use super::activity::Stream;
 use super::activity::Use;
-use super::body::Body;
 use super::body::Content;
 use super::body::SiteBody;
+use super::body::send;
 use super::exchange;
 use super::exchange::Given;
 use super::exchange::Next;
 use super::exchange::ReadBody;
 use super::forward::Forward;
 use super::forward::Passed;
+use super::pings::Pings;
 use crate::challenge::Page;
 use crate::decide::Refusal;
 use crate::settings::Setup;
@@ -59,6 +63,8 @@ use crate::state::connection::IDLE_IN_CROWD;
 const BUFFER_MAX: usize = 64 * 1024;
 /// Streams of one connection at the same time.
 const STREAMS_MAX: u32 = 100;
+/// Room for the header fields of most responses.
+const FIELDS_USUAL: usize = 16;
 
 /// Serves a connection until it ends or the gate stops.
 pub(crate) async fn serve<S>(
@@ -75,43 +81,76 @@ where
     let builder = builder(&live.setup);
     // Replaced settings must not live as long as a connection.
     drop(live);
-    let connection = Arc::new(connection);
-    let activity = Activity::new();
-    let watched = Arc::clone(&activity);
-    let seen = Arc::clone(&connection);
-    let service = service_fn(move |request: Request<Incoming>| {
-        let connection = Arc::clone(&connection);
-        let stream = watched.begin();
-        // In a box it takes room only while there is a request.
-        Box::pin(async move {
-            let response = answer(&connection, request).await;
-            Ok::<_, Infallible>(response.map(|content| Body::new(content, stream)))
-        })
-    });
-    let serving = builder.serve_connection(TokioIo::new(stream), service);
-    let mut serving = std::pin::pin!(serving);
+    let greeting = timeout(waits.header, builder.handshake(stream));
+    let frames = tokio::select! {
+        greeted = greeting => greeted?.map_err(io::Error::other)?,
+        _ = stop.wait_for(|stop| *stop) => return Ok(()),
+    };
+    let mut served = Served::new(frames, connection, &waits);
     let step = waits.header.min(waits.write).min(waits.idle) / 2;
     let mut is_ending = false;
     loop {
         tokio::select! {
             // In this order, so that no random number is drawn for each request.
             biased;
-            ended = serving.as_mut() => return ended.map_err(io::Error::other),
+            ended = poll_fn(|context| served.poll(context)) => return ended,
             _ = stop.wait_for(|stop| *stop), if !is_ending => {
                 is_ending = true;
-                serving.as_mut().graceful_shutdown();
+                served.frames.graceful_shutdown();
             }
-            () = tokio::time::sleep(step), if is_timed => match activity.look(&patience(&waits, &seen), Instant::now()) {
+            () = tokio::time::sleep(step), if is_timed => match served.look(&waits, Instant::now()) {
                 Use::Sound => {}
                 Use::Held => break,
             },
         }
     }
     // Other streams may end in good order.
-    serving.as_mut().graceful_shutdown();
-    timeout(waits.header, serving)
-        .await?
-        .map_err(io::Error::other)
+    served.frames.graceful_shutdown();
+    timeout(waits.header, poll_fn(|context| served.poll(context))).await?
+}
+
+/// A connection and its streams.
+struct Served<S> {
+    frames: server::Connection<S, Bytes>,
+    connection: Arc<Connection>,
+    activity: Arc<Activity>,
+    pings: Option<Pings>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Served<S> {
+    fn new(
+        mut frames: server::Connection<S, Bytes>,
+        connection: Connection,
+        waits: &Waits,
+    ) -> Served<S> {
+        Served {
+            pings: frames.ping_pong().map(|pings| Pings::new(pings, waits)),
+            frames,
+            connection: Arc::new(connection),
+            activity: Activity::new(),
+        }
+    }
+
+    /// Begins an exchange for each request; ready at the end of the connection.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let Some(accepted) = ready!(self.frames.poll_accept(context)) {
+            let (request, respond) = accepted.map_err(io::Error::other)?;
+            let stream = self.activity.begin();
+            let connection = Arc::clone(&self.connection);
+            tokio::spawn(exchange(connection, request, respond, stream));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// How the connection is used now. A client with an open stream is asked from time to time whether it is still there.
+    fn look(&mut self, waits: &Waits, now: Instant) -> Use {
+        let pings = self.pings.as_mut();
+        let is_there = pings.is_none_or(|pings| pings.look(&self.activity, now));
+        match is_there {
+            true => self.activity.look(&patience(waits, &self.connection), now),
+            false => Use::Held,
+        }
+    }
 }
 
 /// How long a client may take now.
@@ -125,17 +164,14 @@ fn patience(waits: &Waits, connection: &Connection) -> Waits {
     }
 }
 
-fn builder(setup: &Setup) -> http2::Builder<TokioExecutor> {
-    let mut builder = http2::Builder::new(TokioExecutor::new());
+fn builder(setup: &Setup) -> server::Builder {
+    let mut builder = server::Builder::new();
     let defences = &setup.defences;
     builder
-        .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
-        .max_send_buf_size(BUFFER_MAX)
-        .initial_stream_window_size(BUFFER_MAX as u32)
-        .initial_connection_window_size(4 * BUFFER_MAX as u32)
-        .keep_alive_interval(setup.waits.idle / 2)
-        .keep_alive_timeout(setup.waits.header);
+        .max_send_buffer_size(BUFFER_MAX)
+        .initial_window_size(BUFFER_MAX as u32)
+        .initial_connection_window_size(4 * BUFFER_MAX as u32);
     builder.max_header_list_size(match defences.has(Defence::HeadSize) {
         true => BUFFER_MAX as u32,
         false => 16 * 1024 * 1024,
@@ -146,12 +182,55 @@ fn builder(setup: &Setup) -> http2::Builder<TokioExecutor> {
     };
     builder
         .max_pending_accept_reset_streams(resets.0)
-        .max_local_error_reset_streams(resets.1);
+        .max_local_error_reset_streams(Some(resets.1));
     builder
 }
 
-/// Answers one request.
-async fn answer(connection: &Connection, request: Request<Incoming>) -> Response<Content> {
+/// Answers one request. Nothing goes on for a client that has reset its stream, or whose connection has ended.
+async fn exchange(
+    connection: Arc<Connection>,
+    request: Request<RecvStream>,
+    mut respond: SendResponse<Bytes>,
+    stream: Stream,
+) {
+    let method = request.method().clone();
+    let (head, content) = {
+        let mut answering = pin!(answer(&connection, request));
+        let answered = poll_fn(|context| match answering.as_mut().poll(context) {
+            Poll::Pending => respond.poll_reset(context).map(|_| None),
+            answered => answered.map(Some),
+        });
+        match answered.await {
+            Some(response) => whole(response, &method),
+            None => return,
+        }
+    };
+    // Who does not take a response has gone.
+    let _ = send(head, content, &mut respond, &stream).await;
+}
+
+/// A response with the fields that the gate adds.
+fn whole(response: Response<Content>, method: &Method) -> (Response<()>, Content) {
+    let (mut parts, mut content) = response.into_parts();
+    if let Some(length) = content.length()
+        && length > 0
+    {
+        let fields = &mut parts.headers;
+        fields.entry(CONTENT_LENGTH).or_insert(length.into());
+    }
+    if !parts.headers.contains_key(DATE)
+        && let Ok(date) = httpdate::fmt_http_date(SystemTime::now()).try_into()
+    {
+        parts.headers.insert(DATE, date);
+    }
+    if *method == Method::HEAD {
+        content.leave_out();
+    }
+    (Response::from_parts(parts, ()), content)
+}
+
+/// The response to a request.
+async fn answer(connection: &Connection, request: Request<RecvStream>) -> Response<Content> {
     let (parts, incoming) = request.into_parts();
     let started = Instant::now();
     let next = match read(&parts, &incoming, connection) {
@@ -164,7 +243,7 @@ async fn answer(connection: &Connection, request: Request<Incoming>) -> Response
         }
         Next::Forward(forward) => pass(forward, incoming).await,
         Next::Later(later) => {
-            // hyper drops this future when the client goes away.
+            // This future is dropped when the client goes away.
             later.wait(connection).await;
             written_page(later.page())
         }
@@ -176,7 +255,7 @@ async fn answer(connection: &Connection, request: Request<Incoming>) -> Response
 async fn decide_later(
     connection: &Connection,
     parts: &Parts,
-    incoming: Incoming,
+    incoming: RecvStream,
     mut next: Next,
     started: Instant,
 ) -> Response<Content> {
@@ -216,10 +295,10 @@ async fn decide_later(
 
 fn read<'a>(
     parts: &'a Parts,
-    incoming: &Incoming,
+    incoming: &RecvStream,
     connection: &Connection,
 ) -> Result<cattlegrid_http1::Request<'a>, Refusal> {
-    let lengths = parts.headers.get_all(hyper::header::CONTENT_LENGTH);
+    let lengths = parts.headers.get_all(CONTENT_LENGTH);
     let mut lengths = lengths.iter().map(HeaderValue::as_bytes);
     let (length, second) = (lengths.next(), lengths.next());
     let is_checked = connection
@@ -285,15 +364,15 @@ fn view<'a>(
 }
 
 /// A short body; `None` where it is too long or broken.
-async fn read_body(mut body: Incoming, most: usize) -> Option<Vec<u8>> {
+async fn read_body(mut body: RecvStream, most: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        if let Ok(chunk) = frame.ok()?.into_data() {
-            bytes.extend_from_slice(&chunk);
-        }
+    while let Some(piece) = body.data().await {
+        let piece = piece.ok()?;
+        bytes.extend_from_slice(&piece);
         if bytes.len() > most {
             return None;
         }
+        body.flow_control().release_capacity(piece.len()).ok()?;
     }
     Some(bytes)
 }
@@ -303,7 +382,7 @@ fn written(next: Next) -> Response<Content> {
     match next {
         Next::Answer(page) => written_page(page),
         Next::Message(message) => {
-            let mut response = Response::new(Content::Message(Some(message.into())));
+            let mut response = Response::new(Content::Message(message.into()));
             let kind = HeaderValue::from_static("application/grpc");
             response.headers_mut().insert(CONTENT_TYPE, kind);
             response
@@ -332,12 +411,12 @@ fn written_page(page: Page) -> Response<Content> {
 }
 
 /// Forwards a request and passes the response back.
-async fn pass(mut forward: Box<Forward>, incoming: Incoming) -> Response<Content> {
+async fn pass(mut forward: Box<Forward>, incoming: RecvStream) -> Response<Content> {
     let body = (!incoming.is_end_stream()).then(|| UploadBody {
         length: forward.body_length(),
         source: Source::Http2(incoming),
     });
-    // hyper drops this future when the client goes away.
+    // This future is dropped when the client goes away.
     let asked = forward.ask(body, |_| Poll::Pending).await;
     let (mut site, length) = match asked {
         Ok(asked) => asked,
@@ -354,7 +433,7 @@ fn head(passed: &Passed<'_>) -> Result<Response<()>, Invalid> {
     let mut response = Response::new(());
     let status = StatusCode::from_u16(passed.response.status);
     *response.status_mut() = status.map_err(|_| Invalid("invalid status"))?;
-    let headers: &mut HeaderMap = response.headers_mut();
+    let mut headers = HeaderMap::with_capacity(FIELDS_USUAL);
     let mut is_valid = true;
     passed.fields(|name, value| {
         let name = HeaderName::from_bytes(name.as_bytes());
@@ -364,7 +443,10 @@ fn head(passed: &Passed<'_>) -> Result<Response<()>, Invalid> {
         }
     });
     match is_valid {
-        true => Ok(response),
+        true => {
+            *response.headers_mut() = headers;
+            Ok(response)
+        }
         false => Err(Invalid("invalid header field")),
     }
 }

@@ -150,7 +150,7 @@ impl Rules {
         let header = options
             .header
             .map(|header| {
-                hyper::header::HeaderName::from_bytes(header.name.as_bytes())
+                http::HeaderName::from_bytes(header.name.as_bytes())
                     .map(|name| (name.as_str().to_owned(), header.value.into_bytes()))
                     .map_err(|_| format!("'{}' is no header", header.name))
             })

@@ -12,11 +12,11 @@ use std::task::ready;
 use std::time::Duration;
 use std::time::Instant;
 
+use bytes::Bytes;
 use cattlegrid_http1::Framing;
 use cattlegrid_http1::Piece;
 use cattlegrid_http1::request;
 use cattlegrid_http1::response::Invalid;
-use hyper::body::Bytes;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWrite;

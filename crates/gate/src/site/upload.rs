@@ -15,8 +15,7 @@ use std::task::ready;
 
 use cattlegrid_http1::framing::LAST_CHUNK;
 use cattlegrid_http1::framing::begin_chunk;
-use http_body::Body as _;
-use hyper::body::Incoming;
+use h2::RecvStream;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncWriteExt;
 use tokio::io::DuplexStream;
@@ -32,7 +31,7 @@ const OUT_MAX: usize = 16 * 1024;
 #[derive(Debug)]
 pub(crate) enum Source {
     /// A stream of HTTP/2.
-    Http2(Incoming),
+    Http2(RecvStream),
     /// The task that serves an HTTP/1 connection. It sets the flag before it ends the pipe behind a complete body.
     Http1(DuplexStream, Arc<Whole>),
 }
@@ -67,14 +66,13 @@ impl Source {
         out: &mut impl FnMut(&[u8]) -> io::Result<()>,
     ) -> Poll<io::Result<bool>> {
         match self {
-            Source::Http2(incoming) => match ready!(Pin::new(incoming).poll_frame(context)) {
+            Source::Http2(stream) => match ready!(stream.poll_data(context)) {
                 None => Poll::Ready(Ok(false)),
-                Some(frame) => {
-                    let frame = frame.map_err(io::Error::other)?;
-                    if let Ok(bytes) = frame.into_data() {
-                        out(&bytes)?;
-                    }
-                    Poll::Ready(Ok(true))
+                Some(bytes) => {
+                    let bytes = bytes.map_err(io::Error::other)?;
+                    out(&bytes)?;
+                    let released = stream.flow_control().release_capacity(bytes.len());
+                    Poll::Ready(released.map(|()| true).map_err(io::Error::other))
                 }
             },
             Source::Http1(pipe, whole) => {
