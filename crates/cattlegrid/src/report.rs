@@ -142,7 +142,7 @@ struct Job<'a> {
 #[derive(Default)]
 struct Part {
     views: Vec<(Source, u32)>,
-    calls: Vec<usize>,
+    calls: Vec<(Source, usize)>,
     lines: Vec<u8>,
     counting: Counting,
 }
@@ -231,7 +231,8 @@ impl<'a> Job<'a> {
                 if seen.is_view() {
                     part.views.push((seen.glance.source, seen.request.time));
                 }
-                part.calls.extend(seen.call);
+                part.calls
+                    .extend(seen.call.map(|call| (seen.glance.source, call)));
                 if (is_written || self.counter.is_some())
                     && let Some(judged) = seen.judged()
                     && steps.of(seen.glance.source, judged) == Step::Rest
@@ -249,7 +250,9 @@ impl<'a> Job<'a> {
                     part.views
                         .iter()
                         .for_each(|(source, time)| views.add(*source, *time));
-                    part.calls.into_iter().for_each(|call| views.add_call(call));
+                    part.calls
+                        .iter()
+                        .for_each(|(source, call)| views.add_call(*source, *call));
                     counting.absorb(part.counting);
                     if failed.is_ok() {
                         failed = lines.write_all(&part.lines);

@@ -1,5 +1,8 @@
 //! The logs read a second time, once the first reading has told who is who. Standard input can be read twice, too: it is kept.
 
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
 use cattlegrid_core::Analysis;
 use cattlegrid_core::Settings;
 use cattlegrid_core::analysis::Block;
@@ -17,6 +20,10 @@ use crate::logs;
 use crate::logs::Give;
 use crate::logs::Read;
 use crate::logs::Room;
+
+/// Rounds of blocks for which parts of a result grow before they are added up. The more there are, the seldomer a text is new to a part;
+/// together parts hold at most what these blocks do.
+const ROUNDS_GATHERED: usize = 8;
 
 /// Logs that were read once.
 pub(crate) struct Second {
@@ -42,10 +49,10 @@ pub(crate) fn read_panels(arguments: &LogArgs, settings: Settings) -> anyhow::Re
     let (mut read, mut look, mut second) = self::read(arguments, settings)?;
     let plan = look.plan_panels(&read.report);
     let mut panels = PanelPart::default();
-    second.look(
+    second.gather(
         &mut look,
         |part: &mut PanelPart, seen| part.see(seen, &plan),
-        |parts| parts.into_iter().for_each(|part| panels.absorb(part)),
+        |parts| panels.absorb(parts),
     )?;
     read.report.panels = Some(Box::new(panels.finish(&plan)));
     Ok(read)
@@ -94,6 +101,26 @@ impl Second {
         mut absorb: impl FnMut(Vec<Part>) + Send,
     ) -> anyhow::Result<()> {
         self.pump(|blocks| absorb(look.look(blocks, &each)))
+    }
+
+    /// The same for a result that does not depend on the order of requests. `absorb` takes what all parts have counted since the last time.
+    pub(crate) fn gather<Part: Default + Send>(
+        &mut self,
+        look: &mut SecondLook,
+        each: impl Fn(&mut Part, &Seen<'_>) + Sync,
+        mut absorb: impl FnMut(&mut [Part]) + Send,
+    ) -> anyhow::Result<()> {
+        let parts = Mutex::default();
+        let mut rounds = 0;
+        self.pump(|blocks| {
+            look.gather(blocks, &parts, &each);
+            rounds += 1;
+            if rounds == ROUNDS_GATHERED || blocks.is_empty() {
+                rounds = 0;
+                let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
+                absorb(&mut parts);
+            }
+        })
     }
 
     /// Gives every request to `each`, one by one in the order of time.

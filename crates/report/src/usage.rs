@@ -176,6 +176,8 @@ struct ViewPart {
     /// Views that are not counted yet, with their times and days.
     waiting: Vec<(Source, u32, i32)>,
     sources: HashMap<Source, Activity, RandomState>,
+    /// Requests of scripts, of sources that have any.
+    calls: HashMap<Source, u32, RandomState>,
 }
 
 /// Views of a part that are counted at once: its sources are in a cache then.
@@ -187,6 +189,11 @@ impl ViewPart {
             let activity = self.sources.entry(source).or_default();
             activity.add(time, day, silence / 2);
         }
+    }
+
+    /// Page requests of a source. Its evidence is about all of them, whether somebody views the page or a script loads it.
+    fn size(&self, source: Source, views: u64) -> u64 {
+        views + self.calls.get(&source).map_or(0, |calls| u64::from(*calls))
     }
 }
 
@@ -222,9 +229,11 @@ impl Views {
     }
 
     /// Adds a request for one of the paths that only scripts request.
-    pub fn add_call(&mut self, number: usize) {
+    pub fn add_call(&mut self, source: Source, number: usize) {
         self.calls.resize(self.calls.len().max(number + 1), 0);
         self.calls[number] += 1;
+        let part = &mut self.parts[Judgements::part_of(source)];
+        *part.calls.entry(source).or_default() += 1;
     }
 
     /// Sums everything up.
@@ -248,14 +257,14 @@ impl Views {
             part.count(options.silence);
             for (source, judged) in look.judged().part(number) {
                 if let Some(activity) = part.sources.get(&source) {
-                    chances.count(judged, activity.views());
+                    chances.count(judged, part.size(source, activity.views()));
                 }
             }
         }
         let truth = beside.truth.as_ref().map(|_| Count::default());
         let mut sums = Sums::new(&options, truth);
         for (part, number) in self.parts.into_iter().zip(0..) {
-            let counted = counted(part.sources, number, look, steps, beside, &chances);
+            let counted = counted(part, number, look, steps, beside, &chances);
             sums.add(&counted);
         }
         let mut usage = Usage {
@@ -276,21 +285,21 @@ impl Views {
 
 /// Sorts the sources of a part into steps, and says how likely each is a person. Those without page views are removed, too.
 fn counted<'a>(
-    mut sources: HashMap<Source, Activity, RandomState>,
-    part: usize,
+    mut part: ViewPart,
+    number: usize,
     look: &'a SecondLook,
     steps: &Steps,
     beside: &Beside,
     chances: &Chances,
 ) -> Vec<Counted<'a>> {
     let of = |(source, judged): (Source, &'a Judged)| {
-        let activity = sources.remove(&source).unwrap_or_default();
+        let activity = part.sources.remove(&source).unwrap_or_default();
         let step = steps.of(source, judged);
         let views = activity.views();
         let person = match (steps.words.get(&source), step) {
             (Some(Word::Person), _) => 1.0,
             (Some(Word::Crawler), _) | (None, Step::One(_)) => 0.0,
-            (None, _) => chances.person(judged, views),
+            (None, _) => chances.person(judged, part.size(source, views)),
         };
         let truth = beside.truth.as_ref().filter(|_| views > 0);
         Counted {
@@ -303,7 +312,7 @@ fn counted<'a>(
             is_person: truth.and_then(|truth| truth.get(&look.name(source)).copied()),
         }
     };
-    let mut judged: Vec<(Source, &'a Judged)> = look.judged().part(part).collect();
+    let mut judged: Vec<(Source, &'a Judged)> = look.judged().part(number).collect();
     // Sums of fractions depend on the order of their parts.
     judged.sort_unstable_by_key(|(source, _)| *source);
     judged.into_iter().map(of).collect()

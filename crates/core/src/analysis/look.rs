@@ -6,6 +6,7 @@
 //! threads.
 
 use std::sync::Arc;
+use std::sync::Mutex;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -73,7 +74,8 @@ impl Analysis {
     pub fn finish_for_look(mut self) -> (Report, SecondLook) {
         self.close();
         let mut report = self.report();
-        let judged = std::mem::take(&mut report.judged);
+        let mut judged = std::mem::take(&mut report.judged);
+        judged.close();
         let calls = self.calls(report.all().pages);
         let mut left_out = self.stitcher.take_left_out();
         left_out.sort_unstable();
@@ -118,6 +120,27 @@ impl SecondLook {
         blocks: &[Block],
         each: impl Fn(&mut Part, &Seen<'_>) + Sync,
     ) -> Vec<Part> {
+        self.read(blocks, Part::default, each, |part| part)
+    }
+
+    /// The same for results that do not depend on the order of requests: every thread goes on with a part that it finds in `parts`.
+    pub fn gather<Part: Default + Send>(
+        &mut self,
+        blocks: &[Block],
+        parts: &Mutex<Vec<Part>>,
+        each: impl Fn(&mut Part, &Seen<'_>) + Sync,
+    ) {
+        let begin = || lock(parts).pop().unwrap_or_default();
+        self.read(blocks, begin, each, |part| lock(parts).push(part));
+    }
+
+    fn read<Part, Ended: Send>(
+        &mut self,
+        blocks: &[Block],
+        begin: impl Fn() -> Part + Sync,
+        each: impl Fn(&mut Part, &Seen<'_>) + Sync,
+        end: impl Fn(Part) -> Ended + Sync,
+    ) -> Vec<Ended> {
         let before = self.lines_before(blocks);
         let analysis = &mut self.analysis;
         let formats: Vec<Arc<Format>> = blocks.iter().map(|block| analysis.format(block)).collect();
@@ -138,7 +161,7 @@ impl SecondLook {
             .map(|((block, format), before)| {
                 let parser = lock(&analysis.parsers).pop();
                 let mut parser = parser.unwrap_or_else(|| Parser::new(&analysis.settings));
-                let mut part = Part::default();
+                let mut part = begin();
                 parser.look(
                     block.lines(),
                     format,
@@ -158,7 +181,7 @@ impl SecondLook {
                     },
                 );
                 lock(&analysis.parsers).push(parser);
-                part
+                end(part)
             })
             .collect()
     }

@@ -1,4 +1,4 @@
-//! Panels from a second look: each block of lines makes a part, and parts are added up in the order of the log.
+//! Panels from a second look: each thread makes parts, which are added up. All of it is sums, so that their order does not matter.
 
 mod agents;
 mod tally;
@@ -88,11 +88,9 @@ pub struct PanelPlan {
 /// The panels of some blocks.
 #[derive(Debug, Default)]
 pub struct PanelPart {
-    days: BTreeMap<u32, PanelDay>,
-    /// Sources of each day.
-    visitors: BTreeMap<u32, HashSet<Source, RandomState>>,
+    days: Days,
     hours: [u64; 24],
-    statuses: BTreeMap<u16, u64>,
+    statuses: Statuses,
     pages: Tally,
     files: Tally,
     not_found: Tally,
@@ -107,6 +105,86 @@ pub struct PanelPart {
     sources: HashMap<Source, SourcePart, RandomState>,
 }
 
+/// What people did on each day.
+#[derive(Debug, Default)]
+struct Days {
+    days: Vec<OfDay>,
+    /// The place of the day of the last request: the next is nearly always of the same.
+    last: usize,
+}
+
+#[derive(Debug, Default)]
+struct OfDay {
+    number: u32,
+    sums: PanelDay,
+    visitors: HashSet<Source, RandomState>,
+}
+
+impl Days {
+    fn of(&mut self, number: u32) -> &mut OfDay {
+        let is_last = |day: &OfDay| day.number == number;
+        if !self.days.get(self.last).is_some_and(is_last) {
+            let place = self.days.iter().position(is_last);
+            self.last = place.unwrap_or_else(|| {
+                self.days.push(OfDay {
+                    number,
+                    ..OfDay::default()
+                });
+                self.days.len() - 1
+            });
+        }
+        &mut self.days[self.last]
+    }
+
+    fn absorb(&mut self, other: &mut Days) {
+        for other in other.days.drain(..) {
+            let own = self.of(other.number);
+            own.sums.views += other.sums.views;
+            own.sums.requests += other.sums.requests;
+            own.sums.bytes += other.sums.bytes;
+            own.visitors.extend(other.visitors);
+        }
+    }
+
+    fn finish(self) -> BTreeMap<u32, PanelDay> {
+        let day = |day: OfDay| {
+            let visitors = day.visitors.len() as u64;
+            (
+                day.number,
+                PanelDay {
+                    visitors,
+                    ..day.sums
+                },
+            )
+        };
+        self.days.into_iter().map(day).collect()
+    }
+}
+
+/// Requests by status; a list, since a site has few.
+#[derive(Debug, Default)]
+struct Statuses(Vec<(u16, u64)>);
+
+impl Statuses {
+    fn add(&mut self, status: u16, requests: u64) {
+        match self.0.iter_mut().find(|(known, _)| *known == status) {
+            Some((_, sum)) => *sum += requests,
+            None => self.0.push((status, requests)),
+        }
+    }
+
+    fn absorb(&mut self, other: &mut Statuses) {
+        other
+            .0
+            .drain(..)
+            .for_each(|(status, requests)| self.add(status, requests));
+    }
+
+    fn finish(self) -> BTreeMap<u16, u64> {
+        self.0.into_iter().collect()
+    }
+}
+
 #[derive(Debug, Default)]
 struct RobotPart {
     requests: u64,
@@ -118,7 +196,7 @@ struct RobotPart {
 
 #[derive(Debug, Default)]
 struct SourcePart {
-    statuses: BTreeMap<u16, u64>,
+    statuses: Statuses,
     pages: Tally,
 }
 
@@ -189,7 +267,7 @@ impl PanelPart {
         let request = seen.request;
         if plan.heavy.contains_key(&seen.glance.source) {
             let source = self.sources.entry(seen.glance.source).or_default();
-            *source.statuses.entry(request.status).or_default() += 1;
+            source.statuses.add(request.status, 1);
             source.pages.add(request.target, request.bytes);
         }
         let agent = request.agent.value().unwrap_or_default();
@@ -207,11 +285,14 @@ impl PanelPart {
 
     fn see_person(&mut self, seen: &Seen<'_>) {
         let request = seen.request;
-        let day = self.days.entry(request.time / DAY).or_default();
-        day.requests += 1;
-        day.bytes += request.bytes;
-        day.views += u64::from(seen.is_view());
-        *self.statuses.entry(request.status).or_default() += 1;
+        let day = self.days.of(request.time / DAY);
+        day.sums.requests += 1;
+        day.sums.bytes += request.bytes;
+        if seen.is_view() {
+            day.sums.views += 1;
+            day.visitors.insert(seen.glance.source);
+        }
+        self.statuses.add(request.status, 1);
         if let Some(host) = request.host.value() {
             self.hosts.add(host, request.bytes);
         }
@@ -225,8 +306,6 @@ impl PanelPart {
 
     fn see_view(&mut self, seen: &Seen<'_>) {
         let request = seen.request;
-        let visitors = self.visitors.entry(request.time / DAY).or_default();
-        visitors.insert(seen.glance.source);
         self.hours[(request.time % DAY / 3600) as usize] += 1;
         self.pages.add(path_of(request.target), request.bytes);
         self.agents
@@ -248,47 +327,59 @@ impl PanelPart {
         }
     }
 
-    /// Adds the part that follows.
-    pub fn absorb(&mut self, other: PanelPart) {
-        for (day, other) in other.days {
-            let own = self.days.entry(day).or_default();
-            own.views += other.views;
-            own.requests += other.requests;
-            own.bytes += other.bytes;
-        }
-        for (day, visitors) in other.visitors {
-            self.visitors.entry(day).or_default().extend(visitors);
-        }
-        for (own, other) in self.hours.iter_mut().zip(other.hours) {
-            *own += other;
-        }
-        add_statuses(&mut self.statuses, other.statuses);
-        for (own, other) in [
-            (&mut self.pages, other.pages),
-            (&mut self.files, other.files),
-            (&mut self.not_found, other.not_found),
-            (&mut self.referrers, other.referrers),
-            (&mut self.own, other.own),
-            (&mut self.agents, other.agents),
-            (&mut self.hosts, other.hosts),
+    /// Takes over what is in parts: all that were made since the last time, so that what is forgotten does not depend on threads.
+    pub fn absorb(&mut self, parts: &mut [PanelPart]) {
+        parts.iter_mut().for_each(|part| self.add(part));
+        for tally in [
+            &mut self.pages,
+            &mut self.files,
+            &mut self.not_found,
+            &mut self.referrers,
+            &mut self.own,
+            &mut self.agents,
+            &mut self.hosts,
         ] {
-            own.absorb(&other, tally::TEXTS_MAX);
+            tally.bound(tally::TEXTS_MAX);
         }
-        for (robot, other) in other.robots {
+        for robot in self.robots.values_mut() {
+            robot.pages.bound(tally::TEXTS_MAX);
+        }
+        for source in self.sources.values_mut() {
+            source.pages.bound(SOURCE_TEXTS);
+        }
+    }
+
+    fn add(&mut self, other: &mut PanelPart) {
+        self.days.absorb(&mut other.days);
+        for (own, other) in self.hours.iter_mut().zip(&mut other.hours) {
+            *own += std::mem::take(other);
+        }
+        self.statuses.absorb(&mut other.statuses);
+        for (own, other) in [
+            (&mut self.pages, &mut other.pages),
+            (&mut self.files, &mut other.files),
+            (&mut self.not_found, &mut other.not_found),
+            (&mut self.referrers, &mut other.referrers),
+            (&mut self.own, &mut other.own),
+            (&mut self.agents, &mut other.agents),
+            (&mut self.hosts, &mut other.hosts),
+        ] {
+            own.absorb(other);
+            other.clear();
+        }
+        for (robot, other) in std::mem::take(&mut other.robots) {
             self.robots.entry(robot).or_default().absorb(other);
         }
-        for (source, other) in other.sources {
-            let own = self.sources.entry(source).or_default();
-            add_statuses(&mut own.statuses, other.statuses);
-            own.pages.absorb(&other.pages, SOURCE_TEXTS);
+        for (source, other) in &mut other.sources {
+            let own = self.sources.entry(*source).or_default();
+            own.statuses.absorb(&mut other.statuses);
+            own.pages.absorb(&other.pages);
+            other.pages.clear();
         }
     }
 
     /// The panels of the whole log.
-    pub fn finish(mut self, plan: &PanelPlan) -> Panels {
-        for (day, visitors) in &self.visitors {
-            self.days.entry(*day).or_default().visitors = visitors.len() as u64;
-        }
+    pub fn finish(self, plan: &PanelPlan) -> Panels {
         let mut panels = Panels {
             sources: self
                 .sources
@@ -308,9 +399,9 @@ impl PanelPart {
         let known = Referrers::of(referrers, &own_hosts, &hosts);
         panels.sent_back = known.assistants;
         panels.people = PeoplePanels {
-            days: self.days,
+            days: self.days.finish(),
             hours: self.hours,
-            statuses: self.statuses,
+            statuses: self.statuses.finish(),
             pages: self.pages.top(ROWS),
             files: self.files.top(ROWS),
             not_found: self.not_found.top(ROWS),
@@ -345,14 +436,14 @@ impl RobotPart {
         for (day, requests) in other.days {
             *self.days.entry(day).or_default() += requests;
         }
-        self.pages.absorb(&other.pages, tally::TEXTS_MAX);
+        self.pages.absorb(&other.pages);
     }
 }
 
 impl SourcePart {
     fn finish(self) -> SourcePanel {
         SourcePanel {
-            statuses: self.statuses,
+            statuses: self.statuses.finish(),
             pages: self.pages.top(SOURCE_ROWS),
         }
     }
@@ -371,7 +462,7 @@ fn robots(parts: BTreeMap<u16, RobotPart>, knowledge: &Knowledge, panels: &mut P
             *days.entry(day).or_default() += requests;
         }
         let of_purpose = pages.entry(purpose.name()).or_default();
-        of_purpose.absorb(&part.pages, tally::TEXTS_MAX);
+        of_purpose.absorb(&part.pages);
         panels.ai.push(AiRobot {
             robot: RobotReport::of(robot, knowledge),
             requests: part.requests,
@@ -457,10 +548,4 @@ fn grouped<Name: Into<String>>(rows: &[Row], name: impl Fn(&str) -> Name) -> Vec
     rows.sort_by(|a, b| (b.requests, &a.text).cmp(&(a.requests, &b.text)));
     rows.truncate(ROWS);
     rows
-}
-
-fn add_statuses(own: &mut BTreeMap<u16, u64>, other: BTreeMap<u16, u64>) {
-    for (status, requests) in other {
-        *own.entry(status).or_default() += requests;
-    }
 }

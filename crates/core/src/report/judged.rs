@@ -2,6 +2,7 @@
 
 use std::hash::BuildHasher;
 use std::hash::Hasher;
+use std::sync::LazyLock;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -15,13 +16,22 @@ use crate::verdict::Verdict;
 /// Parts in which judgements are kept. A log has millions of sources: whoever goes through them part by part finds each part in a cache.
 const PARTS: usize = 64;
 
+/// One for all tables, so that they know each other's hashes of verdicts.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+
 /// What every source was found to be.
 #[derive(Debug, Clone, Default)]
 pub struct Judgements {
     /// Each verdict once: those on light sources are nearly all alike.
     distinct: Vec<Judged>,
-    /// The number of each source's.
-    parts: Vec<HashMap<Source, u32, RandomState>>,
+    /// Their numbers by hash.
+    numbers: HashMap<u64, u32, RandomState>,
+    /// All sources, and the number of each one's verdict.
+    parts: Vec<Vec<(Source, u32)>>,
+    /// The verdict that most sources have.
+    usual: Option<u32>,
+    /// Sources with another one. They fit into a cache where all would not, and nearly every request asks for its source.
+    others: HashMap<Source, u32, RandomState>,
 }
 
 impl Judgements {
@@ -35,11 +45,11 @@ impl Judgements {
         (source.value.wrapping_mul(SPREAD) >> (u64::BITS - PARTS.ilog2())) as usize
     }
 
-    /// What a source was found to be.
+    /// What a source of the log was found to be.
     #[inline]
     pub fn get(&self, source: Source) -> Option<&Judged> {
-        let number = self.parts.get(Judgements::part_of(source))?.get(&source)?;
-        self.distinct.get(*number as usize)
+        let number = self.others.get(&source).copied().or(self.usual)?;
+        self.distinct.get(number as usize)
     }
 
     /// All sources of a part, in any order.
@@ -58,19 +68,49 @@ impl Judgements {
         if found.sources.is_empty() {
             return;
         }
-        self.parts.resize_with(PARTS, HashMap::default);
-        let before = self.distinct.len() as u32;
-        self.distinct.extend(found.distinct);
+        self.parts.resize_with(PARTS, Vec::new);
+        let places: Vec<u32> = found
+            .distinct
+            .into_iter()
+            .map(|(hash, judged)| self.number_of(hash, judged))
+            .collect();
         for (source, number) in found.sources {
-            self.parts[Judgements::part_of(source)].insert(source, before + number);
+            let found = (source, places[number as usize]);
+            self.parts[Judgements::part_of(source)].push(found);
         }
+    }
+
+    fn number_of(&mut self, hash: u64, judged: Judged) -> u32 {
+        match self.numbers.get(&hash) {
+            Some(number) if self.distinct[*number as usize] == judged => *number,
+            _ => {
+                let number = self.distinct.len() as u32;
+                self.distinct.push(judged);
+                self.numbers.insert(hash, number);
+                number
+            }
+        }
+    }
+
+    /// Everything was added: from now on sources can be found.
+    pub(crate) fn close(&mut self) {
+        let mut sources = vec![0_u32; self.distinct.len()];
+        for (_, number) in self.parts.iter().flatten() {
+            sources[*number as usize] += 1;
+        }
+        let numbers = 0..self.distinct.len() as u32;
+        self.usual = numbers.max_by_key(|number| sources[*number as usize]);
+        let parts = self.parts.iter().flatten();
+        let others = parts.filter(|(_, number)| Some(*number) != self.usual);
+        self.others = others.copied().collect();
     }
 }
 
 /// What the sources of one table were found to be.
 #[derive(Debug, Default)]
 pub(crate) struct FoundInTable {
-    distinct: Vec<Judged>,
+    /// Each verdict once, with its hash.
+    distinct: Vec<(u64, Judged)>,
     /// Numbers of distinct verdicts by their hash.
     numbers: HashMap<u64, u32, RandomState>,
     sources: Vec<(Source, u32)>,
@@ -79,12 +119,12 @@ pub(crate) struct FoundInTable {
 impl FoundInTable {
     /// Notes the verdict on a source.
     pub(crate) fn note(&mut self, source: Source, judged: JudgedAs<'_>) {
-        let hash = judged.hash(self.numbers.hasher());
+        let hash = judged.hash(&HASHER);
         let known = self.numbers.get(&hash).copied();
-        let known = known.filter(|number| judged.is(&self.distinct[*number as usize]));
+        let known = known.filter(|number| judged.is(&self.distinct[*number as usize].1));
         let number = known.unwrap_or_else(|| {
             let number = self.distinct.len() as u32;
-            self.distinct.push(judged.shortened());
+            self.distinct.push((hash, judged.shortened()));
             self.numbers.insert(hash, number);
             number
         });

@@ -1,7 +1,7 @@
 //! How often texts came, in bounded memory.
 //!
-//! Every block of lines makes tallies of its own, which are added up afterwards: texts stand one behind the other in one buffer, and their
-//! hashes are kept, so that neither costs an allocation or a second look at a text.
+//! Every thread makes tallies of its own, which are added up from time to time. Texts are told apart by keyed hashes of 64 bits, as in
+//! profiles, and stand one behind the other in one buffer: a text that was seen before is not looked at again.
 
 use std::hash::BuildHasher;
 use std::sync::LazyLock;
@@ -24,9 +24,7 @@ static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 /// Counts of texts.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    counts: Vec<Count>,
-    /// Places in `counts`, by hash.
-    places: HashTable<u32>,
+    counts: HashTable<Count>,
     /// All texts, one behind the other.
     texts: Vec<u8>,
     requests: u64,
@@ -60,41 +58,38 @@ impl Tally {
 
     /// The count of a text, a new one if it was not seen before.
     fn count(&mut self, hash: u64, text: &[u8]) -> &mut Count {
-        let Tally {
-            counts,
-            places,
-            texts,
-            ..
-        } = self;
-        let is_same = |place: &u32| {
-            let count = counts[*place as usize];
-            count.hash == hash && count.text(texts) == text
-        };
-        let place = match places.find(hash, is_same) {
-            Some(place) => *place as usize,
-            None => {
-                let place = counts.len();
-                let hash_of = |place: &u32| counts[*place as usize].hash;
-                places.insert_unique(hash, place as u32, hash_of);
-                counts.push(Count {
-                    hash,
-                    start: texts.len(),
-                    length: text.len() as u16,
-                    requests: 0,
-                    bytes: 0,
-                });
-                texts.extend_from_slice(text);
-                place
+        let is_same = |count: &Count| count.hash == hash;
+        let entry = self.counts.entry(hash, is_same, |count| count.hash);
+        let new = || {
+            let start = self.texts.len();
+            self.texts.extend_from_slice(text);
+            Count {
+                hash,
+                start,
+                length: text.len() as u16,
+                requests: 0,
+                bytes: 0,
             }
         };
-        &mut counts[place]
+        entry.or_insert_with(new).into_mut()
     }
 
-    /// Adds the counts of another; of more than `most` texts those that came least are forgotten.
-    pub(super) fn absorb(&mut self, other: &Tally, most: usize) {
+    /// Adds the counts of another.
+    pub(super) fn absorb(&mut self, other: &Tally) {
         self.requests += other.requests;
         self.missed += other.missed;
         self.take(other, 0);
+    }
+
+    /// Counts nothing any more, and keeps its room.
+    pub(super) fn clear(&mut self) {
+        self.counts.clear();
+        self.texts.clear();
+        (self.requests, self.missed) = (0, 0);
+    }
+
+    /// Of more than twice as many texts as `most`, those that came least are forgotten.
+    pub(super) fn bound(&mut self, most: usize) {
         if self.counts.len() > 2 * most {
             self.forget(most);
         }
@@ -145,7 +140,7 @@ impl Tally {
     }
 
     fn sorted(&self) -> Vec<Count> {
-        let mut all = self.counts.clone();
+        let mut all: Vec<Count> = self.counts.iter().copied().collect();
         let text = |count: &Count| count.text(&self.texts);
         all.sort_unstable_by(|a, b| (b.requests, text(a)).cmp(&(a.requests, text(b))));
         all
@@ -176,7 +171,8 @@ mod tests {
             for _ in 0..10 {
                 part.add(b"/often", 2);
             }
-            all.absorb(&part, 100);
+            all.absorb(&part);
+            all.bound(100);
             assert!(all.counts.len() <= 200);
         }
         let top = all.top(1);
