@@ -211,3 +211,57 @@ impl Judged {
         found.map_or(0.0, |(_, weight)| *weight)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::SourceKind;
+    use crate::verdict::Votes;
+
+    fn verdict(class: Class, decibans: f64) -> Verdict {
+        Verdict {
+            class,
+            kind: None,
+            decibans,
+            decided_by: None,
+            evidence: Vec::new(),
+            votes: Votes::default(),
+            mixed: false,
+            by_visits: false,
+            is_kept: false,
+            cause: None,
+        }
+    }
+
+    #[test]
+    fn every_source_has_its_own_verdict_in_whatever_table_it_was_found() {
+        let source = |value| Source {
+            kind: SourceKind::V4,
+            value,
+        };
+        let (light, person) = (verdict(Class::Undecided, -1.0), verdict(Class::User, -20.0));
+        let of = |value: u64| match value % 3 {
+            0 => &person,
+            _ => &light,
+        };
+        let mut judgements = Judgements::default();
+        for table in 0..4 {
+            let mut found = FoundInTable::default();
+            for value in table * 1000..(table + 1) * 1000 {
+                let verdict = of(value);
+                let mixed = value == 7;
+                found.note(source(value), JudgedAs { verdict, mixed });
+            }
+            judgements.absorb(found);
+        }
+        judgements.close();
+        for value in 0..4000 {
+            let judged = judgements.get(source(value)).unwrap();
+            let expected = (of(value).class, value == 7);
+            assert_eq!((judged.class, judged.mixed), expected, "{value}");
+        }
+        assert_eq!(judgements.iter().count(), 4000);
+        assert_eq!(judgements.distinct.len(), 3);
+        assert_eq!(judgements.others.len(), 4000_usize.div_ceil(3) + 1);
+    }
+}
