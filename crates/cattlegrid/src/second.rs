@@ -1,8 +1,5 @@
 //! The logs read a second time, once the first reading has told who is who. Standard input can be read twice, too: it is kept.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
-
 use cattlegrid_core::Analysis;
 use cattlegrid_core::Settings;
 use cattlegrid_core::analysis::Block;
@@ -21,8 +18,8 @@ use crate::logs::Give;
 use crate::logs::Read;
 use crate::logs::Room;
 
-/// Rounds of blocks for which parts of a result grow before they are added up. The more there are, the seldomer a text is new to a part;
-/// together parts hold at most what these blocks do.
+/// Rounds of blocks that are counted before parts of a result are added up. The more rounds, the fewer texts are new to a part; all parts
+/// together hold at most the texts of these blocks.
 const ROUNDS_GATHERED: usize = 8;
 
 /// Logs that were read once.
@@ -110,14 +107,12 @@ impl Second {
         each: impl Fn(&mut Part, &Seen<'_>) + Sync,
         mut absorb: impl FnMut(&mut [Part]) + Send,
     ) -> anyhow::Result<()> {
-        let parts = Mutex::default();
-        let mut rounds = 0;
+        let (mut parts, mut rounds) = (Vec::new(), 0);
         self.pump(|blocks| {
-            look.gather(blocks, &parts, &each);
+            look.gather(blocks, &mut parts, &each);
             rounds += 1;
             if rounds == ROUNDS_GATHERED || blocks.is_empty() {
                 rounds = 0;
-                let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
                 absorb(&mut parts);
             }
         })

@@ -169,6 +169,25 @@ pub struct Verdict {
     pub cause: Option<Cause>,
 }
 
+#[cfg(test)]
+impl Verdict {
+    /// A verdict without evidence.
+    pub(crate) fn bare(class: Class, decibans: f64) -> Verdict {
+        Verdict {
+            class,
+            kind: None,
+            decibans,
+            decided_by: None,
+            evidence: Vec::new(),
+            votes: Votes::default(),
+            mixed: false,
+            by_visits: false,
+            is_kept: false,
+            cause: None,
+        }
+    }
+}
+
 impl Verdict {
     /// How sure the class is, from 0.5 to 1: the logistic of the sum. Undecided has the confidence of its leaning.
     pub fn confidence(&self) -> f64 {

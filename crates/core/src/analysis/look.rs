@@ -123,15 +123,17 @@ impl SecondLook {
         self.read(blocks, Part::default, each, |part| part)
     }
 
-    /// The same for results that do not depend on the order of requests: every thread goes on with a part that it finds in `parts`.
+    /// The same for results that do not depend on the order of requests: every thread goes on with one of the parts that there are.
     pub fn gather<Part: Default + Send>(
         &mut self,
         blocks: &[Block],
-        parts: &Mutex<Vec<Part>>,
+        parts: &mut Vec<Part>,
         each: impl Fn(&mut Part, &Seen<'_>) + Sync,
     ) {
-        let begin = || lock(parts).pop().unwrap_or_default();
-        self.read(blocks, begin, each, |part| lock(parts).push(part));
+        let free = Mutex::new(std::mem::take(parts));
+        let begin = || lock(&free).pop().unwrap_or_default();
+        self.read(blocks, begin, each, |part| lock(&free).push(part));
+        parts.append(&mut lock(&free));
     }
 
     fn read<Part, Ended: Send>(

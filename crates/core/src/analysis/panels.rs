@@ -355,6 +355,8 @@ impl PanelPart {
             *own += std::mem::take(other);
         }
         self.statuses.absorb(&mut other.statuses);
+        // A log may have another agent in every line.
+        other.known.clear();
         for (own, other) in [
             (&mut self.pages, &mut other.pages),
             (&mut self.files, &mut other.files),

@@ -247,7 +247,6 @@ mod tests {
     use super::*;
     use crate::request::SourceKind;
     use crate::verdict::Class;
-    use crate::verdict::Votes;
 
     fn sources(numbers: std::ops::Range<u64>) -> Vec<Source> {
         let source = |value| Source {
@@ -263,18 +262,7 @@ mod tests {
             members,
             ..Group::default()
         };
-        let verdict = Verdict {
-            class: Class::Crawler,
-            kind: None,
-            decibans: 20.0,
-            decided_by: None,
-            evidence: Vec::new(),
-            votes: Votes::default(),
-            mixed: false,
-            by_visits: false,
-            is_kept: false,
-            cause: None,
-        };
+        let verdict = Verdict::bare(Class::Crawler, 20.0);
         let key = Key {
             window,
             how,

@@ -216,22 +216,6 @@ impl Judged {
 mod tests {
     use super::*;
     use crate::request::SourceKind;
-    use crate::verdict::Votes;
-
-    fn verdict(class: Class, decibans: f64) -> Verdict {
-        Verdict {
-            class,
-            kind: None,
-            decibans,
-            decided_by: None,
-            evidence: Vec::new(),
-            votes: Votes::default(),
-            mixed: false,
-            by_visits: false,
-            is_kept: false,
-            cause: None,
-        }
-    }
 
     #[test]
     fn every_source_has_its_own_verdict_in_whatever_table_it_was_found() {
@@ -239,7 +223,10 @@ mod tests {
             kind: SourceKind::V4,
             value,
         };
-        let (light, person) = (verdict(Class::Undecided, -1.0), verdict(Class::User, -20.0));
+        let (light, person) = (
+            Verdict::bare(Class::Undecided, -1.0),
+            Verdict::bare(Class::User, -20.0),
+        );
         let of = |value: u64| match value % 3 {
             0 => &person,
             _ => &light,
