@@ -26,6 +26,24 @@ impl Marks {
     /// The place of the next mark.
     #[inline(always)]
     pub(super) fn next(&mut self, text: &[u8]) -> Option<usize> {
+        let at = self.first(text)?;
+        self.bits &= self.bits - 1;
+        Some(at)
+    }
+
+    /// The place of the first mark from `at` on, which stays to be passed. No place before `at` is asked for again.
+    #[inline]
+    pub(super) fn from(&mut self, text: &[u8], at: usize) -> Option<usize> {
+        match at.wrapping_sub(self.base) {
+            passed @ 0..LOOK => self.bits &= u64::MAX << passed,
+            _ => self.seek(text, at),
+        }
+        self.first(text)
+    }
+
+    /// The place of the first mark that was not passed yet.
+    #[inline(always)]
+    fn first(&mut self, text: &[u8]) -> Option<usize> {
         while self.bits == 0 {
             self.base += LOOK;
             if self.base >= text.len() {
@@ -33,9 +51,7 @@ impl Marks {
             }
             self.bits = look(text, self.base);
         }
-        let at = self.base + self.bits.trailing_zeros() as usize;
-        self.bits &= self.bits - 1;
-        Some(at)
+        Some(self.base + self.bits.trailing_zeros() as usize)
     }
 }
 
@@ -80,6 +96,17 @@ mod tests {
             let found: Vec<usize> = std::iter::from_fn(|| marks.next(&text)).collect();
             let expected: Vec<usize> = (from..text.len()).filter(|at| matches!(text[*at], b'"' | b'\n')).collect();
             prop_assert_eq!(found, expected);
+        }
+
+        #[test]
+        fn the_first_mark_from_a_place_on_is_found(text in prop::collection::vec(prop::sample::select(b"\"\nabcdef".to_vec()), 0..300), mut places in prop::collection::vec(0_usize..310, 0..20)) {
+            places.sort_unstable();
+            let mut marks = Marks::default();
+            marks.seek(&text, 0);
+            for at in places {
+                let expected = (at..text.len()).find(|at| matches!(text[*at], b'"' | b'\n'));
+                prop_assert_eq!(marks.from(&text, at), expected);
+            }
         }
     }
 }

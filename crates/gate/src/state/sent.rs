@@ -10,15 +10,15 @@ use cattlegrid_http1::Version;
 /// Bytes of one value that are logged. Browsers send fewer.
 pub(crate) const VALUE_MAX: usize = 255;
 
-/// The fields with their keys in the log, in the order in which `analyze` expects them.
+/// The fields, and how their values begin in the log, in the order in which `analyze` expects them.
 pub(crate) const FIELDS: [(Name, &str); 7] = [
-    (Name::SecFetchSite, "fetch_site"),
-    (Name::SecFetchMode, "fetch_mode"),
-    (Name::SecFetchDest, "fetch_dest"),
-    (Name::SecChUa, "ua"),
-    (Name::SecChUaMobile, "ua_mobile"),
-    (Name::SecChUaPlatform, "ua_platform"),
-    (Name::AcceptLanguage, "language"),
+    (Name::SecFetchSite, ",\"fetch_site\":\""),
+    (Name::SecFetchMode, ",\"fetch_mode\":\""),
+    (Name::SecFetchDest, ",\"fetch_dest\":\""),
+    (Name::SecChUa, ",\"ua\":\""),
+    (Name::SecChUaMobile, ",\"ua_mobile\":\""),
+    (Name::SecChUaPlatform, ",\"ua_platform\":\""),
+    (Name::AcceptLanguage, ",\"language\":\""),
 ];
 
 /// Fields whose order is logged, and their letters.

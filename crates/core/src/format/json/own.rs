@@ -2,6 +2,7 @@
 //! part of what a request costs. Whatever is otherwise in any way is left to the general reader, which tells the same of the same line.
 
 use super::super::fields;
+use super::super::marks::Marks;
 use super::super::time;
 use super::PASS;
 use super::TRAP;
@@ -45,7 +46,7 @@ pub(super) fn read<'a>(line: &'a [u8], headers: &mut Vec<u8>) -> Option<Request<
         return None;
     }
     headers.clear();
-    let mut rest = Rest(line);
+    let mut rest = Rest::of(line);
     let mut request = Request::default();
     rest.expect(b"{\"time\":")?;
     time::epoch_number(rest.number()?).ok()?.fill(&mut request);
@@ -91,25 +92,43 @@ fn is_plain(line: &[u8]) -> bool {
 }
 
 /// What is left of a line.
-struct Rest<'a>(&'a [u8]);
+struct Rest<'a> {
+    line: &'a [u8],
+    at: usize,
+    /// The line's quotes. A search for each would take longer than all the rest.
+    quotes: Marks,
+}
 
 impl<'a> Rest<'a> {
+    fn of(line: &'a [u8]) -> Rest<'a> {
+        let mut quotes = Marks::default();
+        quotes.seek(line, 0);
+        Rest {
+            line,
+            at: 0,
+            quotes,
+        }
+    }
+
+    #[inline(always)]
     fn expect(&mut self, text: &[u8]) -> Option<()> {
-        self.0 = self.0.strip_prefix(text)?;
+        self.line[self.at..].starts_with(text).then_some(())?;
+        self.at += text.len();
         Some(())
     }
 
     /// The text up to the next quote, and the quote.
+    #[inline]
     fn text(&mut self) -> Option<&'a [u8]> {
-        let end = memchr::memchr(b'"', self.0)?;
-        let (text, rest) = self.0.split_at(end);
-        self.0 = &rest[1..];
+        let end = self.quotes.from(self.line, self.at)?;
+        let text = &self.line[self.at..end];
+        self.at = end + 1;
         Some(text)
     }
 
     fn number(&mut self) -> Option<f64> {
-        let (number, rest) = flat::number(self.0)?;
-        self.0 = rest;
+        let (number, rest) = flat::number(&self.line[self.at..])?;
+        self.at = self.line.len() - rest.len();
         let Value::Number(number) = number else {
             return None;
         };
@@ -119,7 +138,7 @@ impl<'a> Rest<'a> {
     /// What comes behind the reason, each key at most once, until the end of the line.
     fn extras(&mut self, request: &mut Request<'a>, headers: &mut Vec<u8>) -> Option<()> {
         let mut next = 0;
-        while self.0 != b"}" {
+        while self.line[self.at..] != *b"}" {
             self.expect(b",\"")?;
             let key = self.text()?;
             self.expect(b":")?;
@@ -142,7 +161,7 @@ impl<'a> Rest<'a> {
 
     /// Goes behind a text, a number or `true`.
     fn skip(&mut self) -> Option<()> {
-        match self.0.first()? {
+        match self.line.get(self.at)? {
             b'"' => {
                 self.expect(b"\"")?;
                 self.text().map(drop)
