@@ -16,6 +16,8 @@ use anyhow::ensure;
 use cattlegrid_core::Report;
 use cattlegrid_core::Settings;
 use cattlegrid_core::analysis::SecondLook;
+use cattlegrid_core::analysis::Seen;
+use cattlegrid_core::analysis::Wanted;
 use cattlegrid_core::request::Source;
 use cattlegrid_report::usage::Baseline;
 use cattlegrid_report::usage::Beside;
@@ -138,11 +140,36 @@ struct Job<'a> {
     counter: Option<cattlegrid_core::settings::CounterSettings>,
 }
 
+/// Page views that are not counted yet.
+#[derive(Default)]
+struct Viewed {
+    views: Vec<(Source, u32)>,
+    calls: Vec<(Source, usize)>,
+}
+
+impl Viewed {
+    fn see(&mut self, seen: &Seen<'_>) {
+        if seen.is_view() {
+            self.views.push((seen.glance.source, seen.request.time));
+        }
+        self.calls
+            .extend(seen.call.map(|call| (seen.glance.source, call)));
+    }
+
+    fn count(&mut self, views: &mut Views) {
+        for (source, time) in self.views.drain(..) {
+            views.add(source, time);
+        }
+        for (source, call) in self.calls.drain(..) {
+            views.add_call(source, call);
+        }
+    }
+}
+
 /// What one block of lines adds.
 #[derive(Default)]
 struct Part {
-    views: Vec<(Source, u32)>,
-    calls: Vec<(Source, usize)>,
+    viewed: Viewed,
     lines: Vec<u8>,
     counting: Counting,
 }
@@ -170,16 +197,16 @@ impl<'a> Job<'a> {
         report: &Report,
         beside: &Beside,
     ) -> anyhow::Result<Usage> {
-        let mut views = Views::new(self.options.clone());
+        let mut views = Views::new(self.options.clone(), look.judged());
         let mut counting = Counting::default();
         let Some(path) = &self.arguments.write_human_log else {
-            self.look(
-                look,
-                second,
-                steps,
-                (&mut views, &mut counting),
-                &mut io::sink(),
-            )?;
+            match self.counter {
+                None => self.count_views(look, second, &mut views)?,
+                Some(_) => {
+                    let counts = (&mut views, &mut counting);
+                    self.look(look, second, steps, counts, &mut io::sink())?;
+                }
+            }
             return Ok(self.finish(views, counting, report, look, steps, beside));
         };
         let state = RefCell::new((&mut views, &mut counting, look, second));
@@ -214,7 +241,19 @@ impl<'a> Job<'a> {
         Ok(self.finish(views, counting, report, look, steps, beside))
     }
 
-    /// Reads everything once more.
+    /// Counts page views. They may come in any order, and other requests do not matter.
+    fn count_views(
+        &self,
+        look: &mut SecondLook,
+        second: &mut Second,
+        views: &mut Views,
+    ) -> anyhow::Result<()> {
+        second.gather(look, Wanted::Pages, Viewed::see, |parts| {
+            parts.iter_mut().for_each(|part| part.count(views));
+        })
+    }
+
+    /// Reads everything once more, in the order of the log.
     fn look(
         &self,
         look: &mut SecondLook,
@@ -228,13 +267,8 @@ impl<'a> Job<'a> {
         second.look(
             look,
             |part: &mut Part, seen| {
-                if seen.is_view() {
-                    part.views.push((seen.glance.source, seen.request.time));
-                }
-                part.calls
-                    .extend(seen.call.map(|call| (seen.glance.source, call)));
-                if (is_written || self.counter.is_some())
-                    && let Some(judged) = seen.judged()
+                part.viewed.see(seen);
+                if let Some(judged) = seen.judged()
                     && steps.of(seen.glance.source, judged) == Step::Rest
                 {
                     if is_written {
@@ -246,13 +280,8 @@ impl<'a> Job<'a> {
                 }
             },
             |parts| {
-                for part in parts {
-                    part.views
-                        .iter()
-                        .for_each(|(source, time)| views.add(*source, *time));
-                    part.calls
-                        .iter()
-                        .for_each(|(source, call)| views.add_call(*source, *call));
+                for mut part in parts {
+                    part.viewed.count(views);
                     counting.absorb(part.counting);
                     if failed.is_ok() {
                         failed = lines.write_all(&part.lines);

@@ -6,6 +6,7 @@ use cattlegrid_core::analysis::Block;
 use cattlegrid_core::analysis::PanelPart;
 use cattlegrid_core::analysis::SecondLook;
 use cattlegrid_core::analysis::Seen;
+use cattlegrid_core::analysis::Wanted;
 use cattlegrid_core::profile::Record;
 use cattlegrid_input::Again;
 use cattlegrid_input::Plan;
@@ -48,6 +49,7 @@ pub(crate) fn read_panels(arguments: &LogArgs, settings: Settings) -> anyhow::Re
     let mut panels = PanelPart::default();
     second.gather(
         &mut look,
+        Wanted::Requests,
         |part: &mut PanelPart, seen| part.see(seen, &plan),
         |parts| panels.absorb(parts),
     )?;
@@ -100,16 +102,17 @@ impl Second {
         self.pump(|blocks| absorb(look.look(blocks, &each)))
     }
 
-    /// The same for a result that does not depend on the order of requests. `absorb` takes what all parts have counted since the last time.
+    /// The same with all requests that are wanted, for a result that does not depend on their order. `absorb` takes what all parts have counted since the last time.
     pub(crate) fn gather<Part: Default + Send>(
         &mut self,
         look: &mut SecondLook,
+        wanted: Wanted,
         each: impl Fn(&mut Part, &Seen<'_>) + Sync,
         mut absorb: impl FnMut(&mut [Part]) + Send,
     ) -> anyhow::Result<()> {
         let (mut parts, mut rounds) = (Vec::new(), 0);
         self.pump(|blocks| {
-            look.gather(blocks, &mut parts, &each);
+            look.gather(blocks, wanted, &mut parts, &each);
             rounds += 1;
             if rounds == ROUNDS_GATHERED || blocks.is_empty() {
                 rounds = 0;

@@ -7,6 +7,7 @@ mod finish;
 mod hidden;
 mod inspection;
 mod look;
+mod notes;
 mod order;
 mod panels;
 mod parse;
@@ -43,6 +44,8 @@ use again::Before;
 pub use hidden::SecondReading;
 pub use look::SecondLook;
 pub use look::Seen;
+pub use look::Wanted;
+use notes::Notes;
 use order::Queue;
 use order::Run;
 pub use panels::PanelPart;
@@ -106,6 +109,8 @@ pub struct Analysis {
     examples: Vec<Vec<u8>>,
     /// What the last judgement said, where the log is judged again and again.
     before: Before,
+    /// Lines that a second look at page views can leave out.
+    notes: Notes,
 }
 
 impl Analysis {
@@ -122,6 +127,7 @@ impl Analysis {
             focus: settings.focus.as_deref().map(|name| recorder.source(name)),
             examples: Vec::new(),
             before: Before::default(),
+            notes: Notes::default(),
             recorder,
             tables: (0..TABLES).map(|_| Table::new(hasher.clone())).collect(),
             stitcher,
@@ -212,6 +218,9 @@ impl Analysis {
             self.tokens.extend(parsed.tokens.drain(..));
             self.examples.append(&mut parsed.examples);
             self.examples.truncate(parse::EXAMPLES_MAX);
+            if self.settings.second_look {
+                self.notes.add(block, std::mem::take(&mut parsed.pageless));
+            }
             parsed.settle_hosts(&mut self.hosts);
             self.stitcher.stitch(block.piece, parsed, &mut self.lines);
         }

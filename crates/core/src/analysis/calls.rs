@@ -25,43 +25,32 @@ const NAMED_PAGE: f64 = 0.2;
 const PAGES_MIN: usize = 3;
 const PAGES_SHARE: f64 = 0.2;
 
-/// How many requests name a path as referrer, by the path's hash. Empty where nobody will ask.
+/// How many requests name a path as referrer, by the path's hash.
 #[derive(Debug, Default)]
 pub(super) struct Named {
+    /// Empty before the first.
     cells: Vec<u32>,
 }
 
 impl Named {
-    /// Counts that will be asked for.
-    pub(super) fn wanted() -> Named {
-        Named {
-            cells: vec![0; CELLS],
-        }
-    }
-
-    #[inline]
     pub(super) fn note(&mut self, request: &Request<'_>, recorder: &Recorder) {
-        if !self.cells.is_empty() {
-            self.count(request, recorder);
-        }
-    }
-
-    fn count(&mut self, request: &Request<'_>, recorder: &Recorder) {
         let Some(path) = request.referrer.value().and_then(path_in_url) else {
             return;
         };
         // A page that is asked for again from itself was not followed by anything.
-        if path != path_of(request.target) {
-            self.cells[recorder.path_cell(path, CELLS)] += 1;
+        let rest = request.target.strip_prefix(path);
+        if rest.is_some_and(|rest| path_of(rest).is_empty()) {
+            return;
         }
+        if self.cells.is_empty() {
+            self.cells.resize(CELLS, 0);
+        }
+        self.cells[recorder.path_cell(path, CELLS)] += 1;
     }
 
     /// Adds the counts of another thread.
     pub(super) fn absorb(&mut self, other: &Named) {
-        if self.cells.is_empty() {
-            self.cells.clone_from(&other.cells);
-            return;
-        }
+        self.cells.resize(CELLS, 0);
         for (mine, theirs) in self.cells.iter_mut().zip(&other.cells) {
             *mine += theirs;
         }
@@ -125,7 +114,7 @@ mod tests {
     use crate::request::SourceKind;
 
     fn named(recorder: &Recorder, requests: &[(&str, &str, u32)]) -> Named {
-        let mut named = Named::wanted();
+        let mut named = Named::default();
         for (target, referrer, times) in requests {
             let request = Request {
                 target: target.as_bytes(),

@@ -17,6 +17,7 @@ use super::Block;
 use super::calls;
 use super::calls::Named;
 use super::lock;
+use super::notes::Pageless;
 use super::parse::ParseContext;
 use super::parse::Parser;
 use super::sample::Sample;
@@ -55,6 +56,15 @@ impl<'a> Seen<'a> {
     pub fn is_view(&self) -> bool {
         self.glance.is_shown && self.call.is_none()
     }
+}
+
+/// Which requests a second look is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// All that count.
+    Requests,
+    /// Those that were sent a page. A third of the lines of most logs show none, and are not read again.
+    Pages,
 }
 
 /// Reads the blocks of a log again that an [`Analysis`] has judged.
@@ -120,31 +130,42 @@ impl SecondLook {
         blocks: &[Block],
         each: impl Fn(&mut Part, &Seen<'_>) + Sync,
     ) -> Vec<Part> {
-        self.read(blocks, Part::default, each, |part| part)
+        self.read(blocks, Wanted::Requests, Part::default, each, |part| part)
     }
 
-    /// The same for results that do not depend on the order of requests: every thread goes on with one of the parts that there are.
+    /// The same with all requests that are wanted, for results that do not depend on their order: every thread goes on with one of the
+    /// parts that there are.
     pub fn gather<Part: Default + Send>(
         &mut self,
         blocks: &[Block],
+        wanted: Wanted,
         parts: &mut Vec<Part>,
         each: impl Fn(&mut Part, &Seen<'_>) + Sync,
     ) {
         let free = Mutex::new(std::mem::take(parts));
         let begin = || lock(&free).pop().unwrap_or_default();
-        self.read(blocks, begin, each, |part| lock(&free).push(part));
+        let end = |part| lock(&free).push(part);
+        self.read(blocks, wanted, begin, each, end);
         parts.append(&mut lock(&free));
     }
 
     fn read<Part, Ended: Send>(
         &mut self,
         blocks: &[Block],
+        wanted: Wanted,
         begin: impl Fn() -> Part + Sync,
         each: impl Fn(&mut Part, &Seen<'_>) + Sync,
         end: impl Fn(Part) -> Ended + Sync,
     ) -> Vec<Ended> {
         let before = self.lines_before(blocks);
         let analysis = &mut self.analysis;
+        let notes: Vec<Option<Pageless>> = match wanted {
+            Wanted::Requests => blocks.iter().map(|_| None).collect(),
+            Wanted::Pages => blocks
+                .iter()
+                .map(|block| analysis.notes.next(block))
+                .collect(),
+        };
         let formats: Vec<Arc<Format>> = blocks.iter().map(|block| analysis.format(block)).collect();
         let analysis = &self.analysis;
         let context = ParseContext {
@@ -160,7 +181,8 @@ impl SecondLook {
             .par_iter()
             .zip(&formats)
             .zip(&before)
-            .map(|((block, format), before)| {
+            .zip(&notes)
+            .map(|(((block, format), before), noted)| {
                 let parser = lock(&analysis.parsers).pop();
                 let mut parser = parser.unwrap_or_else(|| Parser::new(&analysis.settings));
                 let mut part = begin();
@@ -168,6 +190,7 @@ impl SecondLook {
                     block.lines(),
                     format,
                     &context,
+                    noted.as_ref(),
                     |number, line, request, glance| {
                         if self.is_left_out(block.piece, before + number) {
                             return;
@@ -254,5 +277,89 @@ impl SecondLook {
     #[inline]
     fn is_left_out(&self, piece: u32, line: u64) -> bool {
         !self.left_out.is_empty() && self.left_out.binary_search(&(piece, line)).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Settings;
+
+    /// A log of a server that tells its columns, in the middle others than at the beginning, with lines of every kind.
+    fn lines() -> Vec<String> {
+        let kinds = [
+            ("/", 200),
+            ("/a.css", 200),
+            ("/a", 304),
+            ("/b.png", 304),
+            ("/gone", 404),
+            ("/robots.txt", 200),
+            ("/moved", 301),
+        ];
+        let mut lines = vec!["#Fields: date time c-ip cs-method cs-uri-stem sc-status".to_owned()];
+        for number in 0..200_usize {
+            let (target, status) = kinds[number * number % kinds.len()];
+            let time = format!("2030-01-31 10:{:02}:{:02}", number / 60, number % 60);
+            let source = format!("192.0.2.{}", number % 7);
+            lines.push(match number {
+                30 => "nonsense".to_owned(),
+                31 => String::new(),
+                100 => "#Fields: date time c-ip sc-status cs-method cs-uri-stem".to_owned(),
+                0..100 => format!("{time} {source} GET {target} {status}"),
+                _ => format!("{time} {source} {status} GET {target}"),
+            });
+        }
+        lines
+    }
+
+    fn blocks(lines: &[String], at_once: usize) -> Vec<Block> {
+        let block = |lines: &[String]| {
+            let text = lines.join("\n") + "\n";
+            Block {
+                piece: 0,
+                starts_file: false,
+                format: Arc::new(Format::parse("w3c").unwrap()),
+                length: text.len(),
+                buffer: text.into_bytes(),
+                long_lines: (0, Vec::new()),
+            }
+        };
+        lines.chunks(at_once).map(block).collect()
+    }
+
+    /// Who viewed which page, by a second look that is for these requests, with blocks of so many lines.
+    fn views(wanted: Wanted, at_once: usize) -> Vec<(Source, u32, Vec<u8>)> {
+        let knowledge = Knowledge::new("[]", Vec::new()).unwrap();
+        let settings = Settings {
+            second_look: true,
+            ..Settings::default()
+        };
+        let mut analysis = Analysis::new(settings, knowledge).unwrap();
+        analysis.observe(&blocks(&lines(), 64));
+        let (_, mut look) = analysis.finish_for_look();
+        let mut parts: Vec<Vec<(Source, u32, Vec<u8>)>> = Vec::new();
+        look.gather(
+            &blocks(&lines(), at_once),
+            wanted,
+            &mut parts,
+            |part, seen| {
+                if seen.is_view() {
+                    let target = seen.request.target.to_vec();
+                    part.push((seen.glance.source, seen.request.time, target));
+                }
+            },
+        );
+        let mut views = parts.concat();
+        views.sort_unstable();
+        views
+    }
+
+    #[test]
+    fn lines_that_show_no_page_are_left_out_and_nothing_else() {
+        let all = views(Wanted::Requests, 64);
+        assert!(all.len() > 50 && all.iter().all(|(.., target)| target != b"/a.css"));
+        assert_eq!(views(Wanted::Pages, 64), all);
+        // Cut into other blocks than the first time, every line is read.
+        assert_eq!(views(Wanted::Pages, 37), all);
     }
 }

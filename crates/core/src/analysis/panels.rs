@@ -27,6 +27,7 @@ use crate::report::RobotReport;
 use crate::report::Row;
 use crate::report::SourcePanel;
 use crate::request::Source;
+use crate::request::SourceKind;
 use crate::verdict::Class;
 use tally::Tally;
 
@@ -103,6 +104,51 @@ pub struct PanelPart {
     /// The robot of each agent of these blocks.
     known: HashMap<Box<[u8]>, Option<u16>, RandomState>,
     sources: HashMap<Source, SourcePart, RandomState>,
+    recent: Recent,
+}
+
+/// Whose requests these are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// People's.
+    Person,
+    /// Those of a source whose targets are counted.
+    Heavy,
+    /// Another's that was judged.
+    Other,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Sources of the last requests: whoever loads a page asks for its parts next, and a search among all sources takes as long as reading a
+/// line.
+#[derive(Debug)]
+struct Recent(Vec<(Source, Whose)>);
+
+/// Sources that are remembered; a later one takes the place of an earlier one.
+const RECENT: usize = 4096;
+
+impl Default for Recent {
+    fn default() -> Recent {
+        let nobody = Source {
+            kind: SourceKind::Token,
+            value: 0,
+        };
+        Recent(vec![(nobody, Whose::Unknown); RECENT])
+    }
+}
+
+impl Recent {
+    #[inline]
+    fn whose(&mut self, source: Source, find: impl FnOnce() -> Whose) -> Whose {
+        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let place = source.value.wrapping_mul(SPREAD) >> (u64::BITS - RECENT.ilog2());
+        let known = &mut self.0[place as usize];
+        if known.0 != source {
+            *known = (source, find());
+        }
+        known.1
+    }
 }
 
 /// What people did on each day.
@@ -259,13 +305,20 @@ fn is_ai(purpose: Purpose) -> bool {
 impl PanelPart {
     /// Takes one request in.
     pub fn see(&mut self, seen: &Seen<'_>, plan: &PanelPlan) {
-        match seen.judged() {
-            Some(judged) if judged.class == Class::User => return self.see_person(seen),
-            Some(_) => {}
-            None => return,
+        let find = || match seen.judged() {
+            Some(judged) if judged.class == Class::User => Whose::Person,
+            Some(_) if plan.heavy.contains_key(&seen.glance.source) => Whose::Heavy,
+            Some(_) => Whose::Other,
+            None => Whose::Unknown,
+        };
+        let whose = self.recent.whose(seen.glance.source, find);
+        match whose {
+            Whose::Person => return self.see_person(seen),
+            Whose::Heavy | Whose::Other => {}
+            Whose::Unknown => return,
         }
         let request = seen.request;
-        if plan.heavy.contains_key(&seen.glance.source) {
+        if whose == Whose::Heavy {
             let source = self.sources.entry(seen.glance.source).or_default();
             source.statuses.add(request.status, 1);
             source.pages.add(request.target, request.bytes);

@@ -6,6 +6,7 @@ use foldhash::fast::RandomState;
 
 use super::Block;
 use super::calls::Named;
+use super::notes::Pageless;
 use super::sample::Sample;
 use crate::Settings;
 use crate::format::Cursor;
@@ -131,6 +132,8 @@ pub(super) struct Parsed {
     new_hosts: NewHosts,
     /// Lines of the source that is looked at closely.
     pub(super) examples: Vec<Vec<u8>>,
+    /// Lines that show no page, where they will be looked at again.
+    pub(super) pageless: Pageless,
     /// Lines of the file before this block's, once that is known.
     pub(super) lines_before: u64,
     lines: u64,
@@ -191,10 +194,7 @@ impl Parser {
             reader,
             gathered: Gathered::default(),
             sample: Sample::default(),
-            named: match settings.second_look {
-                true => Named::wanted(),
-                false => Named::default(),
-            },
+            named: Named::default(),
             statuses: vec![0; STATUSES],
         }
     }
@@ -284,7 +284,12 @@ impl Parser {
             let host = host.unwrap_or_default();
             self.sample
                 .offer(&record, host, request.target, request.status);
-            self.named.note(&request, context.recorder);
+            if settings.second_look {
+                self.named.note(&request, context.recorder);
+                if !record.shows_page() {
+                    parsed.pageless.note(parsed.lines);
+                }
+            }
             records.push(record);
             count_status(&mut self.statuses, request.status);
             last = Some(parsed.step(last, edge, settings.time_jump_seconds));
@@ -294,12 +299,14 @@ impl Parser {
         parsed
     }
 
-    /// Reads lines once more: gives each that counts to `each`, with its number in the block.
+    /// Reads lines once more: gives each that counts to `each`, with its number in the block. Where it is known which lines show no page,
+    /// only those that show one.
     pub(super) fn look(
         &mut self,
         text: &[u8],
         format: &Format,
         context: &ParseContext<'_>,
+        pageless: Option<&Pageless>,
         mut each: impl FnMut(u64, &[u8], &Request<'_>, Glance),
     ) {
         let mut changed;
@@ -308,6 +315,10 @@ impl Parser {
         let mut number = 0;
         while cursor.at() < text.len() {
             number += 1;
+            if pageless.is_some_and(|noted| noted.has(number)) {
+                cursor.skip(text);
+                continue;
+            }
             let start = cursor.at();
             let mut request = Request::default();
             let read =
@@ -320,7 +331,10 @@ impl Parser {
                 }
                 continue;
             }
-            let glance = context.recorder.glance(&request);
+            let glance = match pageless {
+                Some(_) => context.recorder.glance_at_page(&request),
+                None => context.recorder.glance(&request),
+            };
             if !context.has_refused(glance.source, &request) {
                 each(number, &text[start..cursor.at()], &request, glance);
             }
@@ -351,6 +365,7 @@ impl Parsed {
             opaque: Vec::new(),
             new_hosts: NewHosts::default(),
             examples: Vec::new(),
+            pageless: Pageless::default(),
             lines_before: 0,
             lines: 0,
             blank: 0,

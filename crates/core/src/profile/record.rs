@@ -293,6 +293,11 @@ impl Record {
         self.has(flag::DEAD)
     }
 
+    /// True where the site sent a page.
+    pub(crate) fn shows_page(&self) -> bool {
+        self.has(flag::SHOWN)
+    }
+
     /// True for a page request.
     pub fn is_page(&self) -> bool {
         self.has(flag::PAGE)
