@@ -91,10 +91,11 @@ impl Given {
         }
     }
 
-    fn name(&self) -> &Path {
+    /// What the gate says when it cannot start. Only errors of a file need its name.
+    fn all(&self, errors: &[String]) -> String {
         match self {
-            Given::File(path) => path,
-            Given::Line(_) => Path::new("--to"),
+            Given::File(path) => all(path, errors),
+            Given::Line(_) => cannot_start(errors.iter().cloned()),
         }
     }
 }
@@ -119,7 +120,7 @@ pub(crate) fn run(arguments: &GateArgs) -> anyhow::Result<ExitCode> {
     let given = Given::of(arguments)?;
     let loaded = match given.load() {
         Ok(loaded) => loaded,
-        Err(errors) => bail!(all(given.name(), &errors)),
+        Err(errors) => bail!(given.all(&errors)),
     };
     if let Given::Line(_) = given {
         tracing::info!(
@@ -135,7 +136,7 @@ pub(crate) fn run(arguments: &GateArgs) -> anyhow::Result<ExitCode> {
     });
     match cattlegrid_gate::run(load, learner) {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(errors) => bail!(all(given.name(), &errors)),
+        Err(errors) => bail!(given.all(&errors)),
     }
 }
 
@@ -162,10 +163,12 @@ pub(crate) fn rotate_keys(config: &Path, has_leaked: bool) -> anyhow::Result<Exi
 }
 
 fn all(config: &Path, errors: &[String]) -> String {
-    let lines: String = errors
-        .iter()
-        .map(|error| format!("\n  {}: {error}", config.display()))
-        .collect();
+    let named = |error: &String| format!("{}: {error}", config.display());
+    cannot_start(errors.iter().map(named))
+}
+
+fn cannot_start(errors: impl Iterator<Item = String>) -> String {
+    let lines: String = errors.map(|error| format!("\n  {error}")).collect();
     format!("the gate cannot start:{lines}")
 }
 

@@ -16,8 +16,6 @@ use anyhow::ensure;
 use cattlegrid_core::Report;
 use cattlegrid_core::Settings;
 use cattlegrid_core::analysis::SecondLook;
-use cattlegrid_core::analysis::Seen;
-use cattlegrid_core::analysis::Wanted;
 use cattlegrid_core::request::Source;
 use cattlegrid_report::usage::Baseline;
 use cattlegrid_report::usage::Beside;
@@ -122,6 +120,9 @@ fn of_log(
         baseline: arguments.baseline.as_deref().map(baseline).transpose()?,
     };
     let job = Job::new(arguments, &settings);
+    if !arguments.counter && arguments.write_human_log.is_none() {
+        settings.keep_views = VIEWS_MAX;
+    }
     let (read, mut look, mut second) = second::read(log, settings)?;
     let first = read.report.span.unwrap_or_default().0;
     let steps = Steps::new(&look, first, &words);
@@ -133,6 +134,9 @@ fn of_log(
     Ok(ExitCode::from(if read.is_incomplete { 2 } else { 0 }))
 }
 
+/// Page views that are kept instead of reading the log again, 256 MB of them.
+const VIEWS_MAX: usize = 1 << 24;
+
 /// What the second look does.
 struct Job<'a> {
     arguments: &'a ReportArgs,
@@ -140,36 +144,11 @@ struct Job<'a> {
     counter: Option<cattlegrid_core::settings::CounterSettings>,
 }
 
-/// Page views that are not counted yet.
-#[derive(Default)]
-struct Viewed {
-    views: Vec<(Source, u32)>,
-    calls: Vec<(Source, usize)>,
-}
-
-impl Viewed {
-    fn see(&mut self, seen: &Seen<'_>) {
-        if seen.is_view() {
-            self.views.push((seen.glance.source, seen.request.time));
-        }
-        self.calls
-            .extend(seen.call.map(|call| (seen.glance.source, call)));
-    }
-
-    fn count(&mut self, views: &mut Views) {
-        for (source, time) in self.views.drain(..) {
-            views.add(source, time);
-        }
-        for (source, call) in self.calls.drain(..) {
-            views.add_call(source, call);
-        }
-    }
-}
-
 /// What one block of lines adds.
 #[derive(Default)]
 struct Part {
-    viewed: Viewed,
+    views: Vec<(Source, u32)>,
+    calls: Vec<(Source, usize)>,
     lines: Vec<u8>,
     counting: Counting,
 }
@@ -197,15 +176,16 @@ impl<'a> Job<'a> {
         report: &Report,
         beside: &Beside,
     ) -> anyhow::Result<Usage> {
-        let mut views = Views::new(self.options.clone(), look.judged());
+        let mut views = Views::new(self.options.clone());
         let mut counting = Counting::default();
         let Some(path) = &self.arguments.write_human_log else {
-            match self.counter {
-                None => self.count_views(look, second, &mut views)?,
-                Some(_) => {
-                    let counts = (&mut views, &mut counting);
-                    self.look(look, second, steps, counts, &mut io::sink())?;
-                }
+            let is_counted = second.count_views(look, |view| match view.call {
+                None => views.add(view.source, view.time),
+                Some(call) => views.add_call(view.source, call),
+            });
+            if !is_counted {
+                let counts = (&mut views, &mut counting);
+                self.look(look, second, steps, counts, &mut io::sink())?;
             }
             return Ok(self.finish(views, counting, report, look, steps, beside));
         };
@@ -241,19 +221,7 @@ impl<'a> Job<'a> {
         Ok(self.finish(views, counting, report, look, steps, beside))
     }
 
-    /// Counts page views. They may come in any order, and other requests do not matter.
-    fn count_views(
-        &self,
-        look: &mut SecondLook,
-        second: &mut Second,
-        views: &mut Views,
-    ) -> anyhow::Result<()> {
-        second.gather(look, Wanted::Pages, Viewed::see, |parts| {
-            parts.iter_mut().for_each(|part| part.count(views));
-        })
-    }
-
-    /// Reads everything once more, in the order of the log.
+    /// Reads everything once more.
     fn look(
         &self,
         look: &mut SecondLook,
@@ -267,8 +235,13 @@ impl<'a> Job<'a> {
         second.look(
             look,
             |part: &mut Part, seen| {
-                part.viewed.see(seen);
-                if let Some(judged) = seen.judged()
+                if seen.is_view() {
+                    part.views.push((seen.glance.source, seen.request.time));
+                }
+                part.calls
+                    .extend(seen.call.map(|call| (seen.glance.source, call)));
+                if (is_written || self.counter.is_some())
+                    && let Some(judged) = seen.judged()
                     && steps.of(seen.glance.source, judged) == Step::Rest
                 {
                     if is_written {
@@ -280,8 +253,13 @@ impl<'a> Job<'a> {
                 }
             },
             |parts| {
-                for mut part in parts {
-                    part.viewed.count(views);
+                for part in parts {
+                    part.views
+                        .iter()
+                        .for_each(|(source, time)| views.add(*source, *time));
+                    part.calls
+                        .iter()
+                        .for_each(|(source, call)| views.add_call(*source, *call));
                     counting.absorb(part.counting);
                     if failed.is_ok() {
                         failed = lines.write_all(&part.lines);

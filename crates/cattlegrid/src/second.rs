@@ -6,7 +6,7 @@ use cattlegrid_core::analysis::Block;
 use cattlegrid_core::analysis::PanelPart;
 use cattlegrid_core::analysis::SecondLook;
 use cattlegrid_core::analysis::Seen;
-use cattlegrid_core::analysis::Wanted;
+use cattlegrid_core::analysis::View;
 use cattlegrid_core::profile::Record;
 use cattlegrid_input::Again;
 use cattlegrid_input::Plan;
@@ -49,7 +49,6 @@ pub(crate) fn read_panels(arguments: &LogArgs, settings: Settings) -> anyhow::Re
     let mut panels = PanelPart::default();
     second.gather(
         &mut look,
-        Wanted::Requests,
         |part: &mut PanelPart, seen| part.see(seen, &plan),
         |parts| panels.absorb(parts),
     )?;
@@ -102,23 +101,28 @@ impl Second {
         self.pump(|blocks| absorb(look.look(blocks, &each)))
     }
 
-    /// The same with all requests that are wanted, for a result that does not depend on their order. `absorb` takes what all parts have counted since the last time.
+    /// The same for a result that does not depend on the order of requests. `absorb` takes what all parts have counted since the last time.
     pub(crate) fn gather<Part: Default + Send>(
         &mut self,
         look: &mut SecondLook,
-        wanted: Wanted,
         each: impl Fn(&mut Part, &Seen<'_>) + Sync,
         mut absorb: impl FnMut(&mut [Part]) + Send,
     ) -> anyhow::Result<()> {
         let (mut parts, mut rounds) = (Vec::new(), 0);
         self.pump(|blocks| {
-            look.gather(blocks, wanted, &mut parts, &each);
+            look.gather(blocks, &mut parts, &each);
             rounds += 1;
             if rounds == ROUNDS_GATHERED || blocks.is_empty() {
                 rounds = 0;
                 absorb(&mut parts);
             }
         })
+    }
+
+    /// Gives all page views to `each`, in any order, where the first reading has kept them: false where it has not.
+    pub(crate) fn count_views(&self, look: &mut SecondLook, each: impl FnMut(View) + Send) -> bool {
+        // In a thread of the first reading, which has room left from it.
+        self.pool.install(|| look.count_views(each))
     }
 
     /// Gives every request to `each`, one by one in the order of time.

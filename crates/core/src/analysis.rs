@@ -7,7 +7,6 @@ mod finish;
 mod hidden;
 mod inspection;
 mod look;
-mod notes;
 mod order;
 mod panels;
 mod parse;
@@ -20,6 +19,7 @@ mod stitch;
 mod stories;
 mod suspects;
 mod trials;
+mod views;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,8 +44,6 @@ use again::Before;
 pub use hidden::SecondReading;
 pub use look::SecondLook;
 pub use look::Seen;
-pub use look::Wanted;
-use notes::Notes;
 use order::Queue;
 use order::Run;
 pub use panels::PanelPart;
@@ -54,6 +52,8 @@ use parse::ParseContext;
 use parse::Parsed;
 use parse::Parser;
 use stitch::Stitcher;
+pub use views::View;
+use views::Views;
 
 /// Tables that sources are spread over: many enough to keep threads busy, few enough to be filled in long runs.
 const TABLES: usize = 64;
@@ -109,8 +109,8 @@ pub struct Analysis {
     examples: Vec<Vec<u8>>,
     /// What the last judgement said, where the log is judged again and again.
     before: Before,
-    /// Lines that a second look at page views can leave out.
-    notes: Notes,
+    /// Page views are kept, and have not become too many.
+    keeps_views: bool,
 }
 
 impl Analysis {
@@ -127,7 +127,7 @@ impl Analysis {
             focus: settings.focus.as_deref().map(|name| recorder.source(name)),
             examples: Vec::new(),
             before: Before::default(),
-            notes: Notes::default(),
+            keeps_views: settings.keep_views > 0,
             recorder,
             tables: (0..TABLES).map(|_| Table::new(hasher.clone())).collect(),
             stitcher,
@@ -195,6 +195,7 @@ impl Analysis {
             settings: &self.settings,
             focus: self.focus,
             standing: self.standing.as_ref(),
+            keeps_views: self.keeps_views,
         };
         let mut parsed: Vec<Parsed> = blocks
             .par_iter()
@@ -218,14 +219,29 @@ impl Analysis {
             self.tokens.extend(parsed.tokens.drain(..));
             self.examples.append(&mut parsed.examples);
             self.examples.truncate(parse::EXAMPLES_MAX);
-            if self.settings.second_look {
-                self.notes.add(block, std::mem::take(&mut parsed.pageless));
-            }
             parsed.settle_hosts(&mut self.hosts);
             self.stitcher.stitch(block.piece, parsed, &mut self.lines);
         }
         self.spare = spare.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if self.keeps_views {
+            self.bound_views();
+        }
         parsed
+    }
+
+    /// Keeps no views of a log that has too many.
+    fn bound_views(&mut self) {
+        let mut parsers = lock(&self.parsers);
+        let views: usize = parsers
+            .iter_mut()
+            .map(|parser| parser.views_mut().room())
+            .sum();
+        if views > self.settings.keep_views {
+            self.keeps_views = false;
+            for parser in parsers.iter_mut() {
+                *parser.views_mut() = Views::default();
+            }
+        }
     }
 
     /// The format with which a block begins: a header in a block before it may have set another than the piece began with.

@@ -123,6 +123,9 @@ pub struct Settings {
     pub keep_bands: bool,
     /// Keep what a second look at every request needs: the verdict on every source, and which lines were left out.
     pub second_look: bool,
+    /// Page views that are kept for [`SecondLook::count_views`](crate::analysis::SecondLook::count_views), 16 bytes each. If a log has
+    /// more, none are kept.
+    pub keep_views: usize,
     /// List the campaigns of the paper's Algorithm 1, too.
     pub paper_campaigns: bool,
 }
@@ -238,6 +241,7 @@ impl Settings {
             keep_shapes: None,
             keep_bands: false,
             second_look: false,
+            keep_views: 0,
             paper_campaigns: false,
         })
     }

@@ -207,15 +207,9 @@ pub struct Beside {
 }
 
 impl Views {
-    /// Nothing yet, with room for these sources: most of them view a page.
-    pub fn new(options: UsageOptions, judged: &Judgements) -> Views {
-        let parts = (0..Judgements::PARTS).map(|number| ViewPart {
-            sources: HashMap::with_capacity_and_hasher(
-                judged.part(number).len(),
-                RandomState::default(),
-            ),
-            ..ViewPart::default()
-        });
+    /// Nothing yet.
+    pub fn new(options: UsageOptions) -> Views {
+        let parts = (0..Judgements::PARTS).map(|_| ViewPart::default());
         Views {
             days: Days::new(options.zone.clone()),
             parts: parts.collect(),

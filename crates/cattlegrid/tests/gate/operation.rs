@@ -227,6 +227,29 @@ fn h207_a_proxy_header_of_nobody_is_refused_before_the_start() {
     }
 }
 
+#[test]
+fn a_second_gate_on_one_machine_is_told_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    // Whoever else has the port does as well.
+    let _taken = std::net::TcpListener::bind("127.0.0.1:9180");
+    let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+        .args(["gate", "--listen", "127.0.0.1:0", "--to"])
+        .arg("http://127.0.0.1:1")
+        .env("XDG_DATA_HOME", folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success());
+    assert!(
+        said.contains("\n  admin: cannot listen on 127.0.0.1:9180: "),
+        "{said}"
+    );
+    assert!(
+        said.contains("another gate") && said.contains("'admin'"),
+        "{said}"
+    );
+}
+
 /// H207. What ends a line or turns text round for other programs stands in the log as an escape, and reads back as it was sent.
 #[test]
 fn h207_characters_that_act_on_readers_are_escaped_in_the_log() {

@@ -32,7 +32,7 @@ use crate::solve::Puzzle;
 const PROXY: &str = "127.0.0.79";
 const SECRET: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0";
 /// Limits that are about pages of a day and not about pace.
-pub(crate) const NO_PACE: &str = "[policy]\nuser_pages_a_minute = 1000000\nuser_burst = 60000\n";
+pub(crate) const NO_PACE: &str = "[policy]\nuser_pages_a_minute = 60000\nuser_burst = 60000\n";
 
 /// Tokens of Node.js; nothing where it is not installed.
 fn made() -> Option<Value> {

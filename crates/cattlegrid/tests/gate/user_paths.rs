@@ -31,7 +31,7 @@ use crate::without_javascript::asked;
 const HOST: &str = "http://www.example.org";
 /// No limit but those of suspects.
 pub(crate) const NO_PACE: &str =
-    "[policy]\nuser_pages = 100000\nuser_pages_a_minute = 1000000\nuser_burst = 60000\n";
+    "[policy]\nuser_pages = 100000\nuser_pages_a_minute = 60000\nuser_burst = 60000\n";
 /// Monday, 7 January 2030.
 const START_MS: u64 = 1_893_974_400_000;
 pub(crate) const SECRET: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0";

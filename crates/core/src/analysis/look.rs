@@ -17,10 +17,12 @@ use super::Block;
 use super::calls;
 use super::calls::Named;
 use super::lock;
-use super::notes::Pageless;
 use super::parse::ParseContext;
 use super::parse::Parser;
 use super::sample::Sample;
+use super::views;
+use super::views::View;
+use super::views::Views;
 use crate::format::Format;
 use crate::knowledge::Knowledge;
 use crate::policy::Ruling;
@@ -58,15 +60,6 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Which requests a second look is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
-    /// All that count.
-    Requests,
-    /// Those that were sent a page. A third of the lines of most logs show none, and are not read again.
-    Pages,
-}
-
 /// Reads the blocks of a log again that an [`Analysis`] has judged.
 #[derive(Debug)]
 pub struct SecondLook {
@@ -76,6 +69,8 @@ pub struct SecondLook {
     left_out: Vec<(u32, u64)>,
     /// Paths that scripts of pages request, by number.
     calls: HashMap<Box<[u8]>, usize, RandomState>,
+    /// Page views by thread, where they were kept.
+    views: Option<Vec<Views>>,
 }
 
 impl Analysis {
@@ -89,6 +84,12 @@ impl Analysis {
         let calls = self.calls(report.all().pages);
         let mut left_out = self.stitcher.take_left_out();
         left_out.sort_unstable();
+        // A view that stands outside of time cannot be told from others.
+        let has_views = self.keeps_views && left_out.is_empty();
+        let views = lock(&self.parsers)
+            .iter_mut()
+            .map(|parser| std::mem::take(parser.views_mut()))
+            .collect();
         self.tables = Vec::new();
         self.pieces.clear();
         self.header = None;
@@ -97,6 +98,7 @@ impl Analysis {
             judged,
             left_out,
             calls: calls.into_iter().zip(0..).collect(),
+            views: has_views.then_some(views),
         };
         (report, look)
     }
@@ -130,42 +132,31 @@ impl SecondLook {
         blocks: &[Block],
         each: impl Fn(&mut Part, &Seen<'_>) + Sync,
     ) -> Vec<Part> {
-        self.read(blocks, Wanted::Requests, Part::default, each, |part| part)
+        self.read(blocks, Part::default, each, |part| part)
     }
 
-    /// The same with all requests that are wanted, for results that do not depend on their order: every thread goes on with one of the
-    /// parts that there are.
+    /// The same for results that do not depend on the order of requests: every thread goes on with one of the parts that there are.
     pub fn gather<Part: Default + Send>(
         &mut self,
         blocks: &[Block],
-        wanted: Wanted,
         parts: &mut Vec<Part>,
         each: impl Fn(&mut Part, &Seen<'_>) + Sync,
     ) {
         let free = Mutex::new(std::mem::take(parts));
         let begin = || lock(&free).pop().unwrap_or_default();
-        let end = |part| lock(&free).push(part);
-        self.read(blocks, wanted, begin, each, end);
+        self.read(blocks, begin, each, |part| lock(&free).push(part));
         parts.append(&mut lock(&free));
     }
 
     fn read<Part, Ended: Send>(
         &mut self,
         blocks: &[Block],
-        wanted: Wanted,
         begin: impl Fn() -> Part + Sync,
         each: impl Fn(&mut Part, &Seen<'_>) + Sync,
         end: impl Fn(Part) -> Ended + Sync,
     ) -> Vec<Ended> {
         let before = self.lines_before(blocks);
         let analysis = &mut self.analysis;
-        let notes: Vec<Option<Pageless>> = match wanted {
-            Wanted::Requests => blocks.iter().map(|_| None).collect(),
-            Wanted::Pages => blocks
-                .iter()
-                .map(|block| analysis.notes.next(block))
-                .collect(),
-        };
         let formats: Vec<Arc<Format>> = blocks.iter().map(|block| analysis.format(block)).collect();
         let analysis = &self.analysis;
         let context = ParseContext {
@@ -176,13 +167,13 @@ impl SecondLook {
             settings: &analysis.settings,
             focus: None,
             standing: analysis.standing.as_ref(),
+            keeps_views: false,
         };
         blocks
             .par_iter()
             .zip(&formats)
             .zip(&before)
-            .zip(&notes)
-            .map(|(((block, format), before), noted)| {
+            .map(|((block, format), before)| {
                 let parser = lock(&analysis.parsers).pop();
                 let mut parser = parser.unwrap_or_else(|| Parser::new(&analysis.settings));
                 let mut part = begin();
@@ -190,7 +181,6 @@ impl SecondLook {
                     block.lines(),
                     format,
                     &context,
-                    noted.as_ref(),
                     |number, line, request, glance| {
                         if self.is_left_out(block.piece, before + number) {
                             return;
@@ -209,6 +199,20 @@ impl SecondLook {
                 end(part)
             })
             .collect()
+    }
+
+    /// Gives all page views to `each`, in any order, and forgets them. False where they were not kept: the settings did not ask for it
+    /// ([`keep_views`](crate::Settings::keep_views)), there are too many, or some stand outside of time. Then they must be looked for.
+    pub fn count_views(&mut self, mut each: impl FnMut(View)) -> bool {
+        let Some(views) = self.views.take() else {
+            return false;
+        };
+        let calls = self.calls.iter().map(|(path, number)| (&path[..], *number));
+        let calls = views::by_hash(calls, &self.analysis.recorder);
+        for views in views {
+            views.take(&calls).for_each(&mut each);
+        }
+        true
     }
 
     #[inline]
@@ -285,81 +289,93 @@ mod tests {
     use super::*;
     use crate::Settings;
 
-    /// A log of a server that tells its columns, in the middle others than at the beginning, with lines of every kind.
+    /// Lines of every kind: pages of three addresses, their parts, errors, and what is no request; a script's requests, too.
     fn lines() -> Vec<String> {
         let kinds = [
-            ("/", 200),
-            ("/a.css", 200),
-            ("/a", 304),
-            ("/b.png", 304),
-            ("/gone", 404),
-            ("/robots.txt", 200),
-            ("/moved", 301),
+            ("/", 200, "-"),
+            ("/a.css", 200, "https://www.example.org/"),
+            ("/a?b", 304, "https://www.example.org/"),
+            ("/b.png", 304, "https://www.example.org/a?b"),
+            ("/complete?q=x", 200, "https://www.example.org/a"),
+            ("/gone", 404, "-"),
+            ("/c", 200, "https://www.example.org/a"),
+            ("/d", 200, "https://www.example.org/c"),
+            ("/a", 200, "https://www.example.org/d"),
+            ("/moved", 301, "-"),
         ];
-        let mut lines = vec!["#Fields: date time c-ip cs-method cs-uri-stem sc-status".to_owned()];
-        for number in 0..200_usize {
-            let (target, status) = kinds[number * number % kinds.len()];
-            let time = format!("2030-01-31 10:{:02}:{:02}", number / 60, number % 60);
-            let source = format!("192.0.2.{}", number % 7);
-            lines.push(match number {
+        let line = |number: usize| {
+            let (target, status, referrer) = kinds[number % kinds.len()];
+            let source = match number / 10 % 9 {
+                7 => "2001:db8::1".to_owned(),
+                8 => "client-8.example.net".to_owned(),
+                other => format!("192.0.2.{other}"),
+            };
+            let time = format!("{:02}:{:02}", number / 60, number % 60);
+            match number {
                 30 => "nonsense".to_owned(),
-                31 => String::new(),
-                100 => "#Fields: date time c-ip sc-status cs-method cs-uri-stem".to_owned(),
-                0..100 => format!("{time} {source} GET {target} {status}"),
-                _ => format!("{time} {source} {status} GET {target}"),
-            });
-        }
-        lines
-    }
-
-    fn blocks(lines: &[String], at_once: usize) -> Vec<Block> {
-        let block = |lines: &[String]| {
-            let text = lines.join("\n") + "\n";
-            Block {
-                piece: 0,
-                starts_file: false,
-                format: Arc::new(Format::parse("w3c").unwrap()),
-                length: text.len(),
-                buffer: text.into_bytes(),
-                long_lines: (0, Vec::new()),
+                _ => format!(
+                    "{source} - - [31/Jan/2030:10:{time} +0000] \"GET {target} HTTP/1.1\" {status} 9 \"{referrer}\" \"M\""
+                ),
             }
         };
-        lines.chunks(at_once).map(block).collect()
+        (0..3600).map(line).collect()
     }
 
-    /// Who viewed which page, by a second look that is for these requests, with blocks of so many lines.
-    fn views(wanted: Wanted, at_once: usize) -> Vec<(Source, u32, Vec<u8>)> {
-        let knowledge = Knowledge::new("[]", Vec::new()).unwrap();
+    /// Page views and calls, as they were kept and as a second look finds them.
+    fn views(keep_views: usize, mut lines: Vec<String>) -> (Option<Vec<Found>>, Vec<Found>) {
+        let blocks: Vec<Block> = lines
+            .chunks_mut(500)
+            .map(|lines| {
+                let text = lines.join("\n") + "\n";
+                Block {
+                    piece: 0,
+                    starts_file: false,
+                    format: Arc::new(Format::parse("combined").unwrap()),
+                    length: text.len(),
+                    buffer: text.into_bytes(),
+                    long_lines: (0, Vec::new()),
+                }
+            })
+            .collect();
         let settings = Settings {
             second_look: true,
+            keep_views,
             ..Settings::default()
         };
+        let knowledge = Knowledge::new("[]", Vec::new()).unwrap();
         let mut analysis = Analysis::new(settings, knowledge).unwrap();
-        analysis.observe(&blocks(&lines(), 64));
+        blocks.chunks(2).for_each(|blocks| analysis.observe(blocks));
         let (_, mut look) = analysis.finish_for_look();
-        let mut parts: Vec<Vec<(Source, u32, Vec<u8>)>> = Vec::new();
-        look.gather(
-            &blocks(&lines(), at_once),
-            wanted,
-            &mut parts,
-            |part, seen| {
-                if seen.is_view() {
-                    let target = seen.request.target.to_vec();
-                    part.push((seen.glance.source, seen.request.time, target));
-                }
-            },
-        );
-        let mut views = parts.concat();
-        views.sort_unstable();
-        views
+        let mut kept = Vec::new();
+        let is_kept = look.count_views(|view| kept.push((view.source, view.time, view.call)));
+        let found = look.look(&blocks, |part: &mut Vec<Found>, seen| {
+            if seen.glance.is_shown {
+                part.push((seen.glance.source, seen.request.time, seen.call));
+            }
+        });
+        let mut found = found.concat();
+        kept.sort_unstable();
+        found.sort_unstable();
+        (is_kept.then_some(kept), found)
+    }
+
+    type Found = (Source, u32, Option<usize>);
+
+    #[test]
+    fn views_are_kept_as_a_second_look_finds_them() {
+        let (kept, found) = views(100_000, lines());
+        let calls = found.iter().filter(|(.., call)| call.is_some()).count();
+        assert_eq!((found.len(), calls), (2159, 360));
+        assert!(kept.unwrap() == found);
     }
 
     #[test]
-    fn lines_that_show_no_page_are_left_out_and_nothing_else() {
-        let all = views(Wanted::Requests, 64);
-        assert!(all.len() > 50 && all.iter().all(|(.., target)| target != b"/a.css"));
-        assert_eq!(views(Wanted::Pages, 64), all);
-        // Cut into other blocks than the first time, every line is read.
-        assert_eq!(views(Wanted::Pages, 37), all);
+    fn too_many_views_and_lines_outside_of_time_are_looked_for() {
+        let (kept, found) = views(4096, lines());
+        assert_eq!((kept.is_some(), found.len()), (false, 2159));
+        let mut lines = lines();
+        lines[1000] = lines[1000].replace("2030", "2001");
+        let (kept, found) = views(100_000, lines);
+        assert_eq!((kept.is_some(), found.len()), (false, 2158));
     }
 }

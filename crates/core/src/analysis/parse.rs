@@ -6,8 +6,8 @@ use foldhash::fast::RandomState;
 
 use super::Block;
 use super::calls::Named;
-use super::notes::Pageless;
 use super::sample::Sample;
+use super::views::Views;
 use crate::Settings;
 use crate::format::Cursor;
 use crate::format::Format;
@@ -51,6 +51,7 @@ pub(super) struct Parser {
     gathered: Gathered,
     sample: Sample,
     named: Named,
+    views: Views,
     /// Requests by status, from 100 on.
     statuses: Vec<u64>,
 }
@@ -68,6 +69,8 @@ pub(super) struct ParseContext<'a> {
     pub(super) focus: Option<Source>,
     /// What a knowledge base says, where one was given.
     pub(super) standing: Option<&'a Standing>,
+    /// Page views are kept.
+    pub(super) keeps_views: bool,
 }
 
 impl ParseContext<'_> {
@@ -132,8 +135,6 @@ pub(super) struct Parsed {
     new_hosts: NewHosts,
     /// Lines of the source that is looked at closely.
     pub(super) examples: Vec<Vec<u8>>,
-    /// Lines that show no page, where they will be looked at again.
-    pub(super) pageless: Pageless,
     /// Lines of the file before this block's, once that is known.
     pub(super) lines_before: u64,
     lines: u64,
@@ -195,6 +196,7 @@ impl Parser {
             gathered: Gathered::default(),
             sample: Sample::default(),
             named: Named::default(),
+            views: Views::default(),
             statuses: vec![0; STATUSES],
         }
     }
@@ -207,6 +209,11 @@ impl Parser {
     /// How often paths were named as referrers.
     pub(super) fn named(&self) -> &Named {
         &self.named
+    }
+
+    /// The page views this thread has kept.
+    pub(super) fn views_mut(&mut self) -> &mut Views {
+        &mut self.views
     }
 
     /// Requests by status, where there are any.
@@ -286,9 +293,9 @@ impl Parser {
                 .offer(&record, host, request.target, request.status);
             if settings.second_look {
                 self.named.note(&request, context.recorder);
-                if !record.shows_page() {
-                    parsed.pageless.note(parsed.lines);
-                }
+            }
+            if context.keeps_views && record.shows_page() {
+                self.views.keep(&record, &request, context.recorder);
             }
             records.push(record);
             count_status(&mut self.statuses, request.status);
@@ -299,14 +306,12 @@ impl Parser {
         parsed
     }
 
-    /// Reads lines once more: gives each that counts to `each`, with its number in the block. Where it is known which lines show no page,
-    /// only those that show one.
+    /// Reads lines once more: gives each that counts to `each`, with its number in the block.
     pub(super) fn look(
         &mut self,
         text: &[u8],
         format: &Format,
         context: &ParseContext<'_>,
-        pageless: Option<&Pageless>,
         mut each: impl FnMut(u64, &[u8], &Request<'_>, Glance),
     ) {
         let mut changed;
@@ -315,10 +320,6 @@ impl Parser {
         let mut number = 0;
         while cursor.at() < text.len() {
             number += 1;
-            if pageless.is_some_and(|noted| noted.has(number)) {
-                cursor.skip(text);
-                continue;
-            }
             let start = cursor.at();
             let mut request = Request::default();
             let read =
@@ -331,10 +332,7 @@ impl Parser {
                 }
                 continue;
             }
-            let glance = match pageless {
-                Some(_) => context.recorder.glance_at_page(&request),
-                None => context.recorder.glance(&request),
-            };
+            let glance = context.recorder.glance(&request);
             if !context.has_refused(glance.source, &request) {
                 each(number, &text[start..cursor.at()], &request, glance);
             }
@@ -365,7 +363,6 @@ impl Parsed {
             opaque: Vec::new(),
             new_hosts: NewHosts::default(),
             examples: Vec::new(),
-            pageless: Pageless::default(),
             lines_before: 0,
             lines: 0,
             blank: 0,

@@ -288,13 +288,6 @@ impl Cursor {
     pub fn at(&self) -> usize {
         self.at
     }
-
-    /// Goes behind the next line without reading it.
-    pub fn skip(&mut self, text: &[u8]) {
-        let (_, next) = split_line(&text[self.at..]);
-        self.at = text.len() - next.len();
-        self.marks.seek(text, self.at);
-    }
 }
 
 /// The longest line that is read, with its newline.

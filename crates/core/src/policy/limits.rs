@@ -6,6 +6,8 @@ use super::rates::Pace;
 
 /// Clearances of a source in a day that have the full budget: a household, or a browser that reads all day.
 const FULL_CLEARANCES: u32 = 8;
+/// A page each millisecond, by which buckets count.
+const PAGES_A_MINUTE_MAX: u32 = 60_000;
 
 /// The `[policy]` part of the settings.
 #[derive(Debug, Clone, Deserialize)]
@@ -124,6 +126,17 @@ impl Limits {
                 "throttled_user_pages and throttled_user_pages_a_minute must be 1 or more: a person may be among those who are throttled"
                     .to_owned(),
             );
+        }
+        for (name, pages) in [
+            ("user_pages_a_minute", self.user_pages_a_minute),
+            (
+                "throttled_user_pages_a_minute",
+                self.throttled_user_pages_a_minute,
+            ),
+        ] {
+            if pages > PAGES_A_MINUTE_MAX {
+                return Err(format!("{name} must be {PAGES_A_MINUTE_MAX} or less"));
+            }
         }
         if self.documents_per_page == 0 {
             return Err("documents_per_page must be 1 or more".to_owned());
@@ -275,5 +288,22 @@ impl Limits {
             limits.allow_days,
             limits.allow_pages_max
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pace_that_cannot_be_kept_is_refused() {
+        let paced = |user_pages_a_minute: u32| Limits {
+            user_pages_a_minute,
+            ..Limits::default()
+        };
+        assert_eq!(paced(60_000).check(), Ok(()));
+        assert_eq!(paced(60_000).user_pace().each_ms, 1);
+        let refused = paced(60_001).check().unwrap_err();
+        assert!(refused.contains("user_pages_a_minute"), "{refused}");
     }
 }

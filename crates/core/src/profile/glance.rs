@@ -26,36 +26,7 @@ impl Recorder {
     /// The little of a record that a second look needs: most of the work of one is hashing texts.
     #[inline]
     pub fn glance(&self, request: &Request<'_>) -> Glance {
-        let resource = match request.is_trap {
-            true => Resource::Robots,
-            false => Resource::of(&Target::of(request.target)),
-        };
-        let is_page = resource.is_page(request.method);
-        Glance {
-            source: self.source_of(request),
-            is_page,
-            is_shown: is_page && is_shown(request.status),
-            is_asset: matches!(
-                resource,
-                Resource::Image | Resource::Asset | Resource::Font | Resource::Icon
-            ),
-        }
-    }
-
-    /// The same of a request that is known to have been sent a page.
-    #[inline]
-    pub(crate) fn glance_at_page(&self, request: &Request<'_>) -> Glance {
-        Glance {
-            source: self.source_of(request),
-            is_page: true,
-            is_shown: true,
-            is_asset: false,
-        }
-    }
-
-    #[inline]
-    fn source_of(&self, request: &Request<'_>) -> Source {
-        request.client.address().unwrap_or_else(|| {
+        let source = request.client.address().unwrap_or_else(|| {
             let Client::Written(text) = request.client else {
                 unreachable!("an address was read")
             };
@@ -63,6 +34,20 @@ impl Recorder {
                 kind: SourceKind::Token,
                 value: self.hash(text),
             }
-        })
+        });
+        let resource = match request.is_trap {
+            true => Resource::Robots,
+            false => Resource::of(&Target::of(request.target)),
+        };
+        let is_page = resource.is_page(request.method);
+        Glance {
+            source,
+            is_page,
+            is_shown: is_page && is_shown(request.status),
+            is_asset: matches!(
+                resource,
+                Resource::Image | Resource::Asset | Resource::Font | Resource::Icon
+            ),
+        }
     }
 }

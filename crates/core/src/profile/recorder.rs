@@ -168,6 +168,12 @@ impl Recorder {
         rapidhash_v3_micro_inline::<true, false>(bytes, &self.secrets)
     }
 
+    /// Half of the hash of a path.
+    #[inline]
+    pub(crate) fn path_hash(&self, path: &[u8]) -> u32 {
+        self.hash(path) as u32
+    }
+
     /// One of so many cells, a power of two, by the hash of a path.
     pub(crate) fn path_cell(&self, path: &[u8], cells: usize) -> usize {
         self.hash(path) as usize & (cells - 1)

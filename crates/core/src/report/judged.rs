@@ -53,10 +53,9 @@ impl Judgements {
     }
 
     /// All sources of a part, in any order.
-    pub fn part(&self, number: usize) -> impl ExactSizeIterator<Item = (Source, &Judged)> {
-        let part = self.parts.get(number).map_or(&[][..], Vec::as_slice);
-        part.iter()
-            .map(|(source, number)| (*source, &self.distinct[*number as usize]))
+    pub fn part(&self, number: usize) -> impl Iterator<Item = (Source, &Judged)> {
+        let part = self.parts.get(number).into_iter().flatten();
+        part.map(|(source, number)| (*source, &self.distinct[*number as usize]))
     }
 
     /// All sources, in any order.

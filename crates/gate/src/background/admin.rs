@@ -28,7 +28,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn bind(address: SocketAddr) -> Result<std::net::TcpListener, String> {
     let bound = std::net::TcpListener::bind(address)
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
-    bound.map_err(|error| format!("admin: cannot listen on {address}: {error}"))
+    bound.map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                ": perhaps another gate runs on this machine; give this one another address, 'admin' in a settings file (docs/gate.md)"
+            }
+            _ => "",
+        };
+        format!("admin: cannot listen on {address}: {error}{hint}")
+    })
 }
 
 /// Serves until the gate stops.
