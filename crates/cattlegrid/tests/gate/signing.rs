@@ -43,12 +43,20 @@ fn rotate(gate: &Gate, more: &[&str]) {
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();
     let fingerprint = said.split(' ').nth(3).unwrap().trim_end_matches(';');
+    let reloads = || {
+        gate.stderr()
+            .matches("the new settings are in force")
+            .count()
+    };
+    let before = reloads();
     gate.signal("HUP");
-    wait_for("the gate says that it has the new key", || {
-        let said = gate.stderr();
-        said.contains(&format!("key=\"{fingerprint}\""))
-            && said.contains("the new settings are in force")
-    });
+    // It names the key when it has read it, and signs with it from the end of the reload on.
+    wait_for("the gate has the new key", || reloads() > before);
+    assert!(
+        gate.stderr().contains(&format!("key=\"{fingerprint}\"")),
+        "{}",
+        gate.stderr()
+    );
 }
 
 /// A gate whose clearances last, so that only keys decide.
