@@ -33,7 +33,7 @@ pub(crate) struct ReportArgs {
     /// Write the lines of sources that both steps keep, byte for byte, for GoAccess, AWStats or Matomo; compressed if FILE ends in .gz
     #[arg(long, value_name = "FILE")]
     pub(crate) write_human_log: Option<PathBuf>,
-    /// Count the item metrics of COUNTER 5.1: the patterns of items are in the settings file ([counter])
+    /// Count the item metrics of COUNTER 5.1.1: the patterns of items are in the settings file ([counter])
     #[arg(long)]
     pub(crate) counter: bool,
 }

@@ -364,6 +364,8 @@ fn the_metrics_of_counter_leave_out_double_clicks_and_robots() {
         (95, "192.0.2.1", "/article/7/pdf", 200, BROWSER),
         (99, "192.0.2.1", "/article/8/pdf", 404, BROWSER),
         (120, "192.0.2.1", "/about", 200, BROWSER),
+        (125, "192.0.2.1", "/away/9", 302, BROWSER),
+        (126, "192.0.2.1", "/article/9/pdf", 302, BROWSER),
         (130, "198.51.100.9", "/article/7/pdf", 200, ROBOT),
     ];
     for (second, source, target, status, agent) in items {
@@ -374,9 +376,9 @@ fn the_metrics_of_counter_leave_out_double_clicks_and_robots() {
         );
     }
     let (folder, path) = file(log.as_bytes());
-    let settings = "[counter]\ninvestigations = ['^/article/([0-9]+)$']\nrequests = ['^/article/([0-9]+)/pdf$']\n";
+    let settings = "[counter]\ninvestigations = ['^/article/([0-9]+)$']\nrequests = ['^/article/([0-9]+)/pdf$']\nlinkouts = ['^/away/([0-9]+)$']\n";
     let settings = write(folder.path(), "settings.toml", settings.as_bytes());
-    // Seven requests are too few to tell a person by.
+    // Nine requests are too few to tell a person by.
     let words = write(folder.path(), "words.csv", b"192.0.2.1,person\n");
     let json = usage(&[
         "--counter",
@@ -388,7 +390,7 @@ fn the_metrics_of_counter_leave_out_double_clicks_and_robots() {
     ]);
     let expected = json!([{
         "month": "2030-01",
-        "Total_Item_Investigations": 3, "Unique_Item_Investigations": 1,
+        "Total_Item_Investigations": 4, "Unique_Item_Investigations": 2,
         "Total_Item_Requests": 2, "Unique_Item_Requests": 1,
     }]);
     assert_eq!(json["counter"], expected);

@@ -1,4 +1,4 @@
-//! The item metrics of the COUNTER Code of Practice, release 5.1: what is usage of an item, double clicks, and items per session
+//! The item metrics of the COUNTER Code of Practice, release 5.1.1: what is usage of an item, double clicks, and items per session
 //! (sections 7.1 to 7.3). Robots are left out before (section 7.8).
 
 use std::collections::BTreeMap;
@@ -23,13 +23,22 @@ pub struct Counting {
 
 #[derive(Debug, Clone, Copy)]
 struct Event {
+    /// Whose clicks are double clicks.
     user: u64,
+    /// Who uses an item once.
+    session: Session,
     url: u64,
     item: u64,
     time: u32,
     how: Use,
-    /// The log names the session.
-    has_session: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Session {
+    /// The log names it. It ends with the day.
+    Named(u64),
+    /// What one user does within one hour of the day.
+    HoursOf(u64),
 }
 
 /// The metrics of one month.
@@ -51,26 +60,28 @@ impl Counting {
     /// Takes in a request of a person.
     pub fn observe(&mut self, seen: &Seen<'_>, settings: &CounterSettings) {
         let request = seen.request;
-        // Section 7.1: successful requests are those with the status 200 or 304.
-        if !matches!(request.status, 200 | 304) || !matches!(request.method, b"GET" | b"POST") {
+        if !matches!(request.method, b"GET" | b"POST") {
             return;
         }
-        let Some((how, item)) = settings.item(request.target) else {
+        let Some((how, item)) = settings.item(request.target, request.status) else {
             return;
         };
         let host = request.host.value();
-        // Section 7.2: the session cookie where it is logged, and else address and user agent.
-        let user = match request.session.value() {
-            Some(session) => hash(&(1, session)),
-            None => hash(&(seen.glance.source, request.agent.value())),
-        };
+        let signed_in = request.user.value().map(|name| hash(&(2, name)));
+        let cookie = request.session.value().map(|name| hash(&(1, name)));
+        let address = || hash(&(seen.glance.source, request.agent.value()));
         self.events.push(Event {
-            user,
+            // Section 7.2, the most reliable of those that are logged.
+            user: signed_in.or(cookie).unwrap_or_else(address),
+            // Section 7.3.
+            session: match cookie {
+                Some(cookie) => Session::Named(cookie),
+                None => Session::HoursOf(signed_in.unwrap_or_else(address)),
+            },
             url: hash(&(host, request.target)),
             item: hash(&(host, item)),
             time: request.time,
             how,
-            has_session: request.session.value().is_some(),
         });
     }
 
@@ -88,13 +99,12 @@ impl Counting {
         for (at, event) in self.events.iter().enumerate() {
             let zoned = Timestamp::from_second(i64::from(event.time)).unwrap_or_default();
             let zoned = zoned.to_zoned(zone.clone());
-            // A session without a name of its own is what one user does within one hour of the day; one with a name ends with the day.
             let hour = (i64::from(event.time) + i64::from(zoned.offset().seconds())) / 3600;
-            let hour = match event.has_session {
-                true => hour / 24 * 24,
-                false => hour,
+            let (session, hour) = match event.session {
+                Session::Named(session) => (session, hour / 24 * 24),
+                Session::HoursOf(user) => (user, hour),
             };
-            used.push((event.user, hour, event.item, event.how));
+            used.push((session, hour, event.item, event.how));
             let is_double = self.events.get(at + 1).is_some_and(|next| {
                 (next.user, next.url) == (event.user, event.url)
                     && next.time - event.time <= DOUBLE_CLICK_SECONDS
@@ -137,11 +147,11 @@ mod tests {
     fn event(user: u64, url: u64, item: u64, time: u32, how: Use) -> Event {
         Event {
             user,
+            session: Session::HoursOf(user),
             url,
             item,
             time,
             how,
-            has_session: false,
         }
     }
 
@@ -195,7 +205,7 @@ mod tests {
         };
         assert_eq!(counting.finish(&TimeZone::UTC), [expected]);
         let in_session = |time: u32| Event {
-            has_session: true,
+            session: Session::Named(9),
             ..event(1, 1, 7, time, Use::Request)
         };
         let counting = Counting {

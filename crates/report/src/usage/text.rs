@@ -66,7 +66,7 @@ fn document(usage: &Usage, text: &mut String) -> std::fmt::Result {
     if let Some(months) = &usage.counter {
         writeln!(
             text,
-            "\nCOUNTER 5.1 item metrics\n{:<9} {:>26} {:>27} {:>20} {:>21}",
+            "\nCOUNTER 5.1.1 item metrics\n{:<9} {:>26} {:>27} {:>20} {:>21}",
             "",
             "Total_Item_Investigations",
             "Unique_Item_Investigations",
