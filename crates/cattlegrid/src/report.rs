@@ -17,6 +17,7 @@ use cattlegrid_core::Report;
 use cattlegrid_core::Settings;
 use cattlegrid_core::analysis::SecondLook;
 use cattlegrid_core::request::Source;
+use cattlegrid_core::settings::Keep;
 use cattlegrid_report::usage::Baseline;
 use cattlegrid_report::usage::Beside;
 use cattlegrid_report::usage::Counting;
@@ -121,7 +122,7 @@ fn of_log(
     };
     let job = Job::new(arguments, &settings);
     if !arguments.counter && arguments.write_human_log.is_none() {
-        settings.keep_views = VIEWS_MAX;
+        settings.keep = Keep::Views(VIEWS_MAX);
     }
     let (read, mut look, mut second) = second::read(log, settings)?;
     let first = read.report.span.unwrap_or_default().0;
@@ -134,8 +135,8 @@ fn of_log(
     Ok(ExitCode::from(if read.is_incomplete { 2 } else { 0 }))
 }
 
-/// Page views that are kept instead of reading the log again, 256 MB of them.
-const VIEWS_MAX: usize = 1 << 24;
+/// Bytes of page views that are kept instead of reading the log again: sixteen million.
+const VIEWS_MAX: usize = 1 << 28;
 
 /// What the second look does.
 struct Job<'a> {

@@ -3,11 +3,13 @@
 use cattlegrid_core::Analysis;
 use cattlegrid_core::Settings;
 use cattlegrid_core::analysis::Block;
-use cattlegrid_core::analysis::PanelPart;
+use cattlegrid_core::analysis::KeptRequests;
+use cattlegrid_core::analysis::PanelSums;
 use cattlegrid_core::analysis::SecondLook;
 use cattlegrid_core::analysis::Seen;
 use cattlegrid_core::analysis::View;
 use cattlegrid_core::profile::Record;
+use cattlegrid_core::settings::Keep;
 use cattlegrid_input::Again;
 use cattlegrid_input::Plan;
 use indicatif::ProgressBar;
@@ -22,6 +24,9 @@ use crate::logs::Room;
 /// Rounds of blocks that are counted before parts of a result are added up. The more rounds, the fewer texts are new to a part; all parts
 /// together hold at most the texts of these blocks.
 const ROUNDS_GATHERED: usize = 8;
+
+/// Bytes of requests that are kept instead of reading a log again: about sixteen million.
+const REQUESTS_MAX: usize = 1 << 29;
 
 /// Logs that were read once.
 pub(crate) struct Second {
@@ -42,16 +47,21 @@ pub(crate) fn read(
     Ok((read, look, Second::new(again, pool, arguments)))
 }
 
-/// Reads and judges the logs, and once more for what people asked for.
-pub(crate) fn read_panels(arguments: &LogArgs, settings: Settings) -> anyhow::Result<Read> {
+/// Reads and judges the logs, and counts what people asked for: in what was kept, or in the logs once more.
+pub(crate) fn read_panels(arguments: &LogArgs, mut settings: Settings) -> anyhow::Result<Read> {
+    settings.keep = Keep::Requests(REQUESTS_MAX);
     let (mut read, mut look, mut second) = self::read(arguments, settings)?;
     let plan = look.plan_panels(&read.report);
-    let mut panels = PanelPart::default();
-    second.gather(
-        &mut look,
-        |part: &mut PanelPart, seen| part.see(seen, &plan),
-        |parts| panels.absorb(parts),
-    )?;
+    let mut panels = PanelSums::default();
+    match look.take_requests() {
+        // In threads of the first reading, which have room left from it.
+        Some(mut kept) => second
+            .pool
+            .install(|| panels.count(&mut kept, &look, &plan)),
+        None => second.gather(&mut look, KeptRequests::see, |kept, look| {
+            panels.count(kept, look, &plan);
+        })?,
+    }
     read.report.panels = Some(Box::new(panels.finish(&plan)));
     Ok(read)
 }
@@ -106,7 +116,7 @@ impl Second {
         &mut self,
         look: &mut SecondLook,
         each: impl Fn(&mut Part, &Seen<'_>) + Sync,
-        mut absorb: impl FnMut(&mut [Part]) + Send,
+        mut absorb: impl FnMut(&mut [Part], &SecondLook) + Send,
     ) -> anyhow::Result<()> {
         let (mut parts, mut rounds) = (Vec::new(), 0);
         self.pump(|blocks| {
@@ -114,7 +124,7 @@ impl Second {
             rounds += 1;
             if rounds == ROUNDS_GATHERED || blocks.is_empty() {
                 rounds = 0;
-                absorb(&mut parts);
+                absorb(&mut parts, look);
             }
         })
     }

@@ -6,6 +6,7 @@ mod calls;
 mod finish;
 mod hidden;
 mod inspection;
+mod kept;
 mod look;
 mod order;
 mod panels;
@@ -38,16 +39,18 @@ use crate::profile::Recorder;
 use crate::report::Lines;
 use crate::report::Report;
 use crate::request::Source;
+use crate::settings::Keep;
 use crate::table::Clock;
 use crate::table::Table;
 use again::Before;
 pub use hidden::SecondReading;
+pub use kept::KeptRequests;
 pub use look::SecondLook;
 pub use look::Seen;
 use order::Queue;
 use order::Run;
-pub use panels::PanelPart;
 pub use panels::PanelPlan;
+pub use panels::PanelSums;
 use parse::ParseContext;
 use parse::Parsed;
 use parse::Parser;
@@ -109,8 +112,8 @@ pub struct Analysis {
     examples: Vec<Vec<u8>>,
     /// What the last judgement said, where the log is judged again and again.
     before: Before,
-    /// Page views are kept, and have not become too many.
-    keeps_views: bool,
+    /// What is kept for a second look: nothing once it has become too much.
+    keep: Keep,
 }
 
 impl Analysis {
@@ -127,7 +130,7 @@ impl Analysis {
             focus: settings.focus.as_deref().map(|name| recorder.source(name)),
             examples: Vec::new(),
             before: Before::default(),
-            keeps_views: settings.keep_views > 0,
+            keep: settings.keep,
             recorder,
             tables: (0..TABLES).map(|_| Table::new(hasher.clone())).collect(),
             stitcher,
@@ -195,7 +198,7 @@ impl Analysis {
             settings: &self.settings,
             focus: self.focus,
             standing: self.standing.as_ref(),
-            keeps_views: self.keeps_views,
+            keep: self.keep,
         };
         let mut parsed: Vec<Parsed> = blocks
             .par_iter()
@@ -223,23 +226,35 @@ impl Analysis {
             self.stitcher.stitch(block.piece, parsed, &mut self.lines);
         }
         self.spare = spare.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if self.keeps_views {
-            self.bound_views();
-        }
+        self.bound_kept();
         parsed
     }
 
-    /// Keeps no views of a log that has too many.
-    fn bound_views(&mut self) {
+    /// Keeps nothing of a log that has too much.
+    fn bound_kept(&mut self) {
         let mut parsers = lock(&self.parsers);
-        let views: usize = parsers
-            .iter_mut()
-            .map(|parser| parser.views_mut().room())
-            .sum();
-        if views > self.settings.keep_views {
-            self.keeps_views = false;
+        let (room, most): (usize, usize) = match self.keep {
+            Keep::Nothing => return,
+            Keep::Views(most) => (
+                parsers
+                    .iter_mut()
+                    .map(|parser| parser.views_mut().room())
+                    .sum(),
+                most,
+            ),
+            Keep::Requests(most) => (
+                parsers
+                    .iter_mut()
+                    .map(|parser| parser.kept_mut().room())
+                    .sum(),
+                most,
+            ),
+        };
+        if room > most {
+            self.keep = Keep::Nothing;
             for parser in parsers.iter_mut() {
                 *parser.views_mut() = Views::default();
+                *parser.kept_mut() = KeptRequests::default();
             }
         }
     }

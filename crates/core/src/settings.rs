@@ -123,11 +123,21 @@ pub struct Settings {
     pub keep_bands: bool,
     /// Keep what a second look at every request needs: the verdict on every source, and which lines were left out.
     pub second_look: bool,
-    /// Page views that are kept for [`SecondLook::count_views`](crate::analysis::SecondLook::count_views), 16 bytes each. If a log has
-    /// more, none are kept.
-    pub keep_views: usize,
+    /// What is kept of the log, so that a second look need not read it again.
+    pub keep: Keep,
     /// List the campaigns of the paper's Algorithm 1, too.
     pub paper_campaigns: bool,
+}
+
+/// What is kept of a log in memory while it is read, and at most how many bytes. If a log has more, nothing is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing.
+    Nothing,
+    /// Page views for [`SecondLook::count_views`](crate::analysis::SecondLook::count_views), 16 bytes each.
+    Views(usize),
+    /// Requests for [`SecondLook::take_requests`](crate::analysis::SecondLook::take_requests), 32 bytes each and their texts once.
+    Requests(usize),
 }
 
 /// How the log's fields are taken.
@@ -241,7 +251,7 @@ impl Settings {
             keep_shapes: None,
             keep_bands: false,
             second_look: false,
-            keep_views: 0,
+            keep: Keep::Nothing,
             paper_campaigns: false,
         })
     }

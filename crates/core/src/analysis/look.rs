@@ -16,6 +16,7 @@ use super::Analysis;
 use super::Block;
 use super::calls;
 use super::calls::Named;
+use super::kept::KeptRequests;
 use super::lock;
 use super::parse::ParseContext;
 use super::parse::Parser;
@@ -33,6 +34,7 @@ use crate::report::Judgements;
 use crate::report::Report;
 use crate::request::Request;
 use crate::request::Source;
+use crate::settings::Keep;
 
 /// One request that counts, with what is known of its sender.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +56,12 @@ impl<'a> Seen<'a> {
         self.look.judged.get(self.glance.source)
     }
 
+    /// The hash of its user agent.
+    pub(super) fn agent(&self) -> u32 {
+        let agent = self.request.agent.value();
+        agent.map_or(0, |agent| self.look.analysis.recorder.agent(agent))
+    }
+
     /// True where somebody was sent a page to view.
     pub fn is_view(&self) -> bool {
         self.glance.is_shown && self.call.is_none()
@@ -69,8 +77,10 @@ pub struct SecondLook {
     left_out: Vec<(u32, u64)>,
     /// Paths that scripts of pages request, by number.
     calls: HashMap<Box<[u8]>, usize, RandomState>,
-    /// Page views by thread, where they were kept.
-    views: Option<Vec<Views>>,
+    /// What was kept, by thread.
+    views: Vec<Views>,
+    requests: Vec<KeptRequests>,
+    keep: Keep,
 }
 
 impl Analysis {
@@ -84,12 +94,20 @@ impl Analysis {
         let calls = self.calls(report.all().pages);
         let mut left_out = self.stitcher.take_left_out();
         left_out.sort_unstable();
-        // A view that stands outside of time cannot be told from others.
-        let has_views = self.keeps_views && left_out.is_empty();
-        let views = lock(&self.parsers)
+        // What stands outside of time cannot be told from the rest.
+        let keep = match left_out.is_empty() {
+            true => self.keep,
+            false => Keep::Nothing,
+        };
+        let (views, requests) = lock(&self.parsers)
             .iter_mut()
-            .map(|parser| std::mem::take(parser.views_mut()))
-            .collect();
+            .map(|parser| {
+                (
+                    std::mem::take(parser.views_mut()),
+                    std::mem::take(parser.kept_mut()),
+                )
+            })
+            .unzip();
         self.tables = Vec::new();
         self.pieces.clear();
         self.header = None;
@@ -98,7 +116,9 @@ impl Analysis {
             judged,
             left_out,
             calls: calls.into_iter().zip(0..).collect(),
-            views: has_views.then_some(views),
+            views,
+            requests,
+            keep,
         };
         (report, look)
     }
@@ -167,7 +187,7 @@ impl SecondLook {
             settings: &analysis.settings,
             focus: None,
             standing: analysis.standing.as_ref(),
-            keeps_views: false,
+            keep: Keep::Nothing,
         };
         blocks
             .par_iter()
@@ -202,11 +222,12 @@ impl SecondLook {
     }
 
     /// Gives all page views to `each`, in any order, and forgets them. False where they were not kept: the settings did not ask for it
-    /// ([`keep_views`](crate::Settings::keep_views)), there are too many, or some stand outside of time. Then they must be looked for.
+    /// ([`keep`](crate::Settings::keep)), there are too many, or some stand outside of time. Then they must be looked for.
     pub fn count_views(&mut self, mut each: impl FnMut(View)) -> bool {
-        let Some(views) = self.views.take() else {
+        if !matches!(self.keep, Keep::Views(_)) {
             return false;
-        };
+        }
+        let views = std::mem::take(&mut self.views);
         let calls = self.calls.iter().map(|(path, number)| (&path[..], *number));
         let calls = views::by_hash(calls, &self.analysis.recorder);
         for views in views {
@@ -215,12 +236,23 @@ impl SecondLook {
         true
     }
 
+    /// All requests, as each thread has kept them. `None` where they were not kept, as with [`count_views`](SecondLook::count_views).
+    pub fn take_requests(&mut self) -> Option<Vec<KeptRequests>> {
+        let requests = std::mem::take(&mut self.requests);
+        matches!(self.keep, Keep::Requests(_)).then_some(requests)
+    }
+
     #[inline]
     fn call(&self, request: &Request<'_>, glance: Glance) -> Option<usize> {
         if self.calls.is_empty() || !glance.is_shown {
             return None;
         }
         self.calls.get(path_of(request.target)).copied()
+    }
+
+    /// True for a path that only scripts of pages request.
+    pub(super) fn is_call(&self, path: &[u8]) -> bool {
+        !self.calls.is_empty() && self.calls.contains_key(path)
     }
 
     /// Paths that look like pages in the log, and that only scripts of pages request: their numbers are their places.
@@ -288,6 +320,8 @@ impl SecondLook {
 mod tests {
     use super::*;
     use crate::Settings;
+    use crate::analysis::PanelSums;
+    use crate::report::Panels;
 
     /// Lines of every kind: pages of three addresses, their parts, errors, and what is no request; a script's requests, too.
     fn lines() -> Vec<String> {
@@ -321,31 +355,35 @@ mod tests {
         (0..3600).map(line).collect()
     }
 
-    /// Page views and calls, as they were kept and as a second look finds them.
-    fn views(keep_views: usize, mut lines: Vec<String>) -> (Option<Vec<Found>>, Vec<Found>) {
-        let blocks: Vec<Block> = lines
-            .chunks_mut(500)
-            .map(|lines| {
-                let text = lines.join("\n") + "\n";
-                Block {
-                    piece: 0,
-                    starts_file: false,
-                    format: Arc::new(Format::parse("combined").unwrap()),
-                    length: text.len(),
-                    buffer: text.into_bytes(),
-                    long_lines: (0, Vec::new()),
-                }
-            })
-            .collect();
+    /// A log that was judged, and its blocks.
+    fn judged(keep: Keep, lines: &[String]) -> (Report, SecondLook, Vec<Block>) {
+        let block = |lines: &[String]| {
+            let text = lines.join("\n") + "\n";
+            Block {
+                piece: 0,
+                starts_file: false,
+                format: Arc::new(Format::parse("combined").unwrap()),
+                length: text.len(),
+                buffer: text.into_bytes(),
+                long_lines: (0, Vec::new()),
+            }
+        };
+        let blocks: Vec<Block> = lines.chunks(500).map(block).collect();
         let settings = Settings {
             second_look: true,
-            keep_views,
+            keep,
             ..Settings::default()
         };
         let knowledge = Knowledge::new("[]", Vec::new()).unwrap();
         let mut analysis = Analysis::new(settings, knowledge).unwrap();
         blocks.chunks(2).for_each(|blocks| analysis.observe(blocks));
-        let (_, mut look) = analysis.finish_for_look();
+        let (report, look) = analysis.finish_for_look();
+        (report, look, blocks)
+    }
+
+    /// Page views and calls, as they were kept and as a second look finds them.
+    fn views(most: usize, lines: &[String]) -> (Option<Vec<Found>>, Vec<Found>) {
+        let (_, mut look, blocks) = judged(Keep::Views(most), lines);
         let mut kept = Vec::new();
         let is_kept = look.count_views(|view| kept.push((view.source, view.time, view.call)));
         let found = look.look(&blocks, |part: &mut Vec<Found>, seen| {
@@ -363,7 +401,7 @@ mod tests {
 
     #[test]
     fn views_are_kept_as_a_second_look_finds_them() {
-        let (kept, found) = views(100_000, lines());
+        let (kept, found) = views(1 << 20, &lines());
         let calls = found.iter().filter(|(.., call)| call.is_some()).count();
         assert_eq!((found.len(), calls), (2159, 360));
         assert!(kept.unwrap() == found);
@@ -371,11 +409,50 @@ mod tests {
 
     #[test]
     fn too_many_views_and_lines_outside_of_time_are_looked_for() {
-        let (kept, found) = views(4096, lines());
+        let (kept, found) = views(1 << 16, &lines());
         assert_eq!((kept.is_some(), found.len()), (false, 2159));
         let mut lines = lines();
         lines[1000] = lines[1000].replace("2030", "2001");
-        let (kept, found) = views(100_000, lines);
+        let (kept, found) = views(1 << 20, &lines);
         assert_eq!((kept.is_some(), found.len()), (false, 2158));
+    }
+    /// Panels of a log, by requests that were kept if `most` bytes are enough, or else by reading it again, part after part.
+    fn panels(most: usize, lines: &[String]) -> (bool, Panels) {
+        let (report, mut look, blocks) = judged(Keep::Requests(most), lines);
+        let plan = look.plan_panels(&report);
+        let mut sums = PanelSums::default();
+        let kept = look.take_requests();
+        let is_kept = kept.is_some();
+        match kept {
+            Some(mut kept) => sums.count(&mut kept, &look, &plan),
+            None => {
+                let mut parts = Vec::new();
+                for blocks in blocks.chunks(2) {
+                    look.gather(blocks, &mut parts, KeptRequests::see);
+                    sums.count(&mut parts, &look, &plan);
+                }
+            }
+        }
+        (is_kept, sums.finish(&plan))
+    }
+
+    #[test]
+    fn panels_are_the_same_from_kept_requests_and_from_a_log_that_is_read_again() {
+        let text = include_str!("../../../../examples/access.log");
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        // More bytes than fit beside a request.
+        let large = |line: &String| line.replacen(" 200 ", " 200 5000000", 1);
+        lines = lines.iter().map(large).collect();
+        let (is_kept, kept) = panels(1 << 24, &lines);
+        let (is_kept_too, found) = panels(1 << 10, &lines);
+        assert!(is_kept && !is_kept_too);
+        let views: u64 = kept.people.days.values().map(|day| day.views).sum();
+        let bytes: u64 = kept.people.days.values().map(|day| day.bytes).sum();
+        assert!(
+            views > 300 && bytes > views * 5_000_000_000,
+            "{views} {bytes}"
+        );
+        assert!(!kept.sources.is_empty() && kept.people.pages.requests == views);
+        assert_eq!(format!("{kept:?}"), format!("{found:?}"));
     }
 }

@@ -1,6 +1,7 @@
-//! Panels from a second look: each thread makes parts, which are added up. All of it is sums, so that their order does not matter.
+//! Panels from a second look at requests that were kept. All of it is sums, so that their order does not matter.
 
 mod agents;
+mod count;
 mod tally;
 
 use std::collections::BTreeMap;
@@ -8,16 +9,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
-
 use super::SecondLook;
-use super::Seen;
 use super::lock;
 use crate::knowledge::Knowledge;
 use crate::knowledge::Purpose;
-use crate::profile::host_of;
-use crate::profile::path_of;
 use crate::report::AiRobot;
 use crate::report::PanelDay;
 use crate::report::Panels;
@@ -27,8 +22,10 @@ use crate::report::RobotReport;
 use crate::report::Row;
 use crate::report::SourcePanel;
 use crate::request::Source;
-use crate::request::SourceKind;
 use crate::verdict::Class;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use tally::Sum;
 use tally::Tally;
 
 /// Rows of a panel.
@@ -86,10 +83,11 @@ pub struct PanelPlan {
     heavy: HashMap<Source, String, RandomState>,
 }
 
-/// The panels of some blocks.
+/// What was counted so far.
 #[derive(Debug, Default)]
-pub struct PanelPart {
-    days: Days,
+pub struct PanelSums {
+    /// Without visitors.
+    days: BTreeMap<u32, PanelDay>,
     hours: [u64; 24],
     statuses: Statuses,
     pages: Tally,
@@ -100,111 +98,17 @@ pub struct PanelPart {
     own: Tally,
     agents: Tally,
     hosts: Tally,
-    robots: BTreeMap<u16, RobotPart>,
-    /// The robot of each agent of these blocks.
-    known: HashMap<Box<[u8]>, Option<u16>, RandomState>,
-    sources: HashMap<Source, SourcePart, RandomState>,
-    recent: Recent,
+    robots: BTreeMap<u16, RobotSums>,
+    /// By the part of the judgements that sources are in.
+    parts: Vec<OfPart>,
 }
 
-/// Whose requests these are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    /// People's.
-    Person,
-    /// Those of a source whose targets are counted.
-    Heavy,
-    /// Another's that was judged.
-    Other,
-    /// Nobody knows.
-    Unknown,
-}
-
-/// Sources of the last requests: whoever loads a page asks for its parts next, and a search among all sources takes as long as reading a
-/// line.
-#[derive(Debug)]
-struct Recent(Vec<(Source, Whose)>);
-
-/// Sources that are remembered; a later one takes the place of an earlier one.
-const RECENT: usize = 4096;
-
-impl Default for Recent {
-    fn default() -> Recent {
-        let nobody = Source {
-            kind: SourceKind::Token,
-            value: 0,
-        };
-        Recent(vec![(nobody, Whose::Unknown); RECENT])
-    }
-}
-
-impl Recent {
-    #[inline]
-    fn whose(&mut self, source: Source, find: impl FnOnce() -> Whose) -> Whose {
-        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let place = source.value.wrapping_mul(SPREAD) >> (u64::BITS - RECENT.ilog2());
-        let known = &mut self.0[place as usize];
-        if known.0 != source {
-            *known = (source, find());
-        }
-        known.1
-    }
-}
-
-/// What people did on each day.
+/// What is known of sources.
 #[derive(Debug, Default)]
-struct Days {
-    days: Vec<OfDay>,
-    /// The place of the day of the last request: the next is nearly always of the same.
-    last: usize,
-}
-
-#[derive(Debug, Default)]
-struct OfDay {
-    number: u32,
-    sums: PanelDay,
-    visitors: HashSet<Source, RandomState>,
-}
-
-impl Days {
-    fn of(&mut self, number: u32) -> &mut OfDay {
-        let is_last = |day: &OfDay| day.number == number;
-        if !self.days.get(self.last).is_some_and(is_last) {
-            let place = self.days.iter().position(is_last);
-            self.last = place.unwrap_or_else(|| {
-                self.days.push(OfDay {
-                    number,
-                    ..OfDay::default()
-                });
-                self.days.len() - 1
-            });
-        }
-        &mut self.days[self.last]
-    }
-
-    fn absorb(&mut self, other: &mut Days) {
-        for other in other.days.drain(..) {
-            let own = self.of(other.number);
-            own.sums.views += other.sums.views;
-            own.sums.requests += other.sums.requests;
-            own.sums.bytes += other.sums.bytes;
-            own.visitors.extend(other.visitors);
-        }
-    }
-
-    fn finish(self) -> BTreeMap<u32, PanelDay> {
-        let day = |day: OfDay| {
-            let visitors = day.visitors.len() as u64;
-            (
-                day.number,
-                PanelDay {
-                    visitors,
-                    ..day.sums
-                },
-            )
-        };
-        self.days.into_iter().map(day).collect()
-    }
+struct OfPart {
+    /// Who viewed a page on which day.
+    visitors: HashSet<(u32, Source), RandomState>,
+    sources: HashMap<Source, SourceSums, RandomState>,
 }
 
 /// Requests by status; a list, since a site has few.
@@ -219,11 +123,10 @@ impl Statuses {
         }
     }
 
-    fn absorb(&mut self, other: &mut Statuses) {
-        other
-            .0
-            .drain(..)
-            .for_each(|(status, requests)| self.add(status, requests));
+    fn absorb(&mut self, other: Statuses) {
+        for (status, requests) in other.0 {
+            self.add(status, requests);
+        }
     }
 
     fn finish(self) -> BTreeMap<u16, u64> {
@@ -232,17 +135,18 @@ impl Statuses {
 }
 
 #[derive(Debug, Default)]
-struct RobotPart {
-    requests: u64,
+struct RobotSums {
+    sum: Sum,
     views: u64,
-    bytes: u64,
     days: BTreeMap<u32, u64>,
     pages: Tally,
 }
 
 #[derive(Debug, Default)]
-struct SourcePart {
+struct SourceSums {
     statuses: Statuses,
+    /// Requests by the numbers of their targets, until the texts are looked at.
+    counted: HashMap<u32, Sum, RandomState>,
     pages: Tally,
 }
 
@@ -302,87 +206,9 @@ fn is_ai(purpose: Purpose) -> bool {
     )
 }
 
-impl PanelPart {
-    /// Takes one request in.
-    pub fn see(&mut self, seen: &Seen<'_>, plan: &PanelPlan) {
-        let find = || match seen.judged() {
-            Some(judged) if judged.class == Class::User => Whose::Person,
-            Some(_) if plan.heavy.contains_key(&seen.glance.source) => Whose::Heavy,
-            Some(_) => Whose::Other,
-            None => Whose::Unknown,
-        };
-        let whose = self.recent.whose(seen.glance.source, find);
-        match whose {
-            Whose::Person => return self.see_person(seen),
-            Whose::Heavy | Whose::Other => {}
-            Whose::Unknown => return,
-        }
-        let request = seen.request;
-        if whose == Whose::Heavy {
-            let source = self.sources.entry(seen.glance.source).or_default();
-            source.statuses.add(request.status, 1);
-            source.pages.add(request.target, request.bytes);
-        }
-        let agent = request.agent.value().unwrap_or_default();
-        let robot = match self.known.get(agent) {
-            Some(robot) => *robot,
-            None => *self
-                .known
-                .entry(agent.into())
-                .or_insert_with(|| plan.ai_robot(agent)),
-        };
-        if let Some(robot) = robot {
-            self.robots.entry(robot).or_default().see(seen);
-        }
-    }
-
-    fn see_person(&mut self, seen: &Seen<'_>) {
-        let request = seen.request;
-        let day = self.days.of(request.time / DAY);
-        day.sums.requests += 1;
-        day.sums.bytes += request.bytes;
-        if seen.is_view() {
-            day.sums.views += 1;
-            day.visitors.insert(seen.glance.source);
-        }
-        self.statuses.add(request.status, 1);
-        if let Some(host) = request.host.value() {
-            self.hosts.add(host, request.bytes);
-        }
-        match request.status {
-            _ if seen.is_view() => self.see_view(seen),
-            404 => self.not_found.add(request.target, request.bytes),
-            200..=299 | 304 if !seen.glance.is_page || seen.call.is_some() => self.see_file(seen),
-            _ => {}
-        }
-    }
-
-    fn see_view(&mut self, seen: &Seen<'_>) {
-        let request = seen.request;
-        self.hours[(request.time % DAY / 3600) as usize] += 1;
-        self.pages.add(path_of(request.target), request.bytes);
-        self.agents
-            .add(request.agent.value().unwrap_or_default(), 0);
-        if let Some(referrer) = request.referrer.value() {
-            self.referrers.add(host_of(referrer), 0);
-        }
-    }
-
-    fn see_file(&mut self, seen: &Seen<'_>) {
-        let request = seen.request;
-        let path = path_of(request.target);
-        self.files.add(path, request.bytes);
-        // Another site may show this one's pictures, but hardly runs its scripts.
-        if (path.ends_with(b".js") || path.ends_with(b".css"))
-            && let Some(referrer) = request.referrer.value()
-        {
-            self.own.add(host_of(referrer), 0);
-        }
-    }
-
-    /// Takes over what is in parts: all that were made since the last time, so that what is forgotten does not depend on threads.
-    pub fn absorb(&mut self, parts: &mut [PanelPart]) {
-        parts.iter_mut().for_each(|part| self.add(part));
+impl PanelSums {
+    /// Forgets what came least, where there is too much.
+    fn bound(&mut self) {
         for tally in [
             &mut self.pages,
             &mut self.files,
@@ -397,54 +223,26 @@ impl PanelPart {
         for robot in self.robots.values_mut() {
             robot.pages.bound(tally::TEXTS_MAX);
         }
-        for source in self.sources.values_mut() {
-            source.pages.bound(SOURCE_TEXTS);
-        }
-    }
-
-    fn add(&mut self, other: &mut PanelPart) {
-        self.days.absorb(&mut other.days);
-        for (own, other) in self.hours.iter_mut().zip(&mut other.hours) {
-            *own += std::mem::take(other);
-        }
-        self.statuses.absorb(&mut other.statuses);
-        // A log may have another agent in every line.
-        other.known.clear();
-        for (own, other) in [
-            (&mut self.pages, &mut other.pages),
-            (&mut self.files, &mut other.files),
-            (&mut self.not_found, &mut other.not_found),
-            (&mut self.referrers, &mut other.referrers),
-            (&mut self.own, &mut other.own),
-            (&mut self.agents, &mut other.agents),
-            (&mut self.hosts, &mut other.hosts),
-        ] {
-            own.absorb(other);
-            other.clear();
-        }
-        for (robot, other) in std::mem::take(&mut other.robots) {
-            self.robots.entry(robot).or_default().absorb(other);
-        }
-        for (source, other) in &mut other.sources {
-            let own = self.sources.entry(*source).or_default();
-            own.statuses.absorb(&mut other.statuses);
-            own.pages.absorb(&other.pages);
-            other.pages.clear();
+        for part in &mut self.parts {
+            for source in part.sources.values_mut() {
+                source.pages.bound(SOURCE_TEXTS);
+            }
         }
     }
 
     /// The panels of the whole log.
-    pub fn finish(self, plan: &PanelPlan) -> Panels {
-        let mut panels = Panels {
-            sources: self
-                .sources
-                .into_iter()
-                .filter_map(|(source, part)| {
-                    Some((plan.heavy.get(&source)?.clone(), part.finish()))
-                })
-                .collect(),
-            ..Panels::default()
-        };
+    pub fn finish(mut self, plan: &PanelPlan) -> Panels {
+        let mut panels = Panels::default();
+        for part in self.parts {
+            for (day, _) in part.visitors {
+                self.days.entry(day).or_default().visitors += 1;
+            }
+            for (source, sums) in part.sources {
+                if let Some(name) = plan.heavy.get(&source) {
+                    panels.sources.insert(name.clone(), sums.finish());
+                }
+            }
+        }
         robots(self.robots, &plan.knowledge, &mut panels);
         let missed = [&self.referrers, &self.agents, &self.hosts];
         let missed = missed.into_iter().map(Tally::missed).max().unwrap_or(0);
@@ -454,7 +252,7 @@ impl PanelPart {
         let known = Referrers::of(referrers, &own_hosts, &hosts);
         panels.sent_back = known.assistants;
         panels.people = PeoplePanels {
-            days: self.days.finish(),
+            days: self.days,
             hours: self.hours,
             statuses: self.statuses.finish(),
             pages: self.pages.top(ROWS),
@@ -472,30 +270,7 @@ impl PanelPart {
     }
 }
 
-impl RobotPart {
-    fn see(&mut self, seen: &Seen<'_>) {
-        let request = seen.request;
-        self.requests += 1;
-        self.bytes += request.bytes;
-        *self.days.entry(request.time / DAY).or_default() += 1;
-        if seen.glance.is_page {
-            self.views += u64::from(seen.is_view());
-            self.pages.add(path_of(request.target), request.bytes);
-        }
-    }
-
-    fn absorb(&mut self, other: RobotPart) {
-        self.requests += other.requests;
-        self.views += other.views;
-        self.bytes += other.bytes;
-        for (day, requests) in other.days {
-            *self.days.entry(day).or_default() += requests;
-        }
-        self.pages.absorb(&other.pages);
-    }
-}
-
-impl SourcePart {
+impl SourceSums {
     fn finish(self) -> SourcePanel {
         SourcePanel {
             statuses: self.statuses.finish(),
@@ -505,7 +280,7 @@ impl SourcePart {
 }
 
 /// Robots of language models, and what those with one purpose took together.
-fn robots(parts: BTreeMap<u16, RobotPart>, knowledge: &Knowledge, panels: &mut Panels) {
+fn robots(parts: BTreeMap<u16, RobotSums>, knowledge: &Knowledge, panels: &mut Panels) {
     let mut pages: BTreeMap<&'static str, Tally> = BTreeMap::new();
     for (number, part) in parts {
         let Some(robot) = knowledge.robots.robot(number) else {
@@ -520,9 +295,9 @@ fn robots(parts: BTreeMap<u16, RobotPart>, knowledge: &Knowledge, panels: &mut P
         of_purpose.absorb(&part.pages);
         panels.ai.push(AiRobot {
             robot: RobotReport::of(robot, knowledge),
-            requests: part.requests,
+            requests: part.sum.requests,
             pages: part.views,
-            bytes: part.bytes,
+            bytes: part.sum.bytes,
         });
     }
     panels

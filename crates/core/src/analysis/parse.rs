@@ -6,6 +6,7 @@ use foldhash::fast::RandomState;
 
 use super::Block;
 use super::calls::Named;
+use super::kept::KeptRequests;
 use super::sample::Sample;
 use super::views::Views;
 use crate::Settings;
@@ -30,6 +31,7 @@ use crate::request::Field;
 use crate::request::Request;
 use crate::request::Source;
 use crate::request::SourceKind;
+use crate::settings::Keep;
 
 /// Bytes of an example line that are kept.
 const EXAMPLE_BYTES: usize = 300;
@@ -52,6 +54,7 @@ pub(super) struct Parser {
     sample: Sample,
     named: Named,
     views: Views,
+    kept: KeptRequests,
     /// Requests by status, from 100 on.
     statuses: Vec<u64>,
 }
@@ -69,8 +72,8 @@ pub(super) struct ParseContext<'a> {
     pub(super) focus: Option<Source>,
     /// What a knowledge base says, where one was given.
     pub(super) standing: Option<&'a Standing>,
-    /// Page views are kept.
-    pub(super) keeps_views: bool,
+    /// What is kept for a second look.
+    pub(super) keep: Keep,
 }
 
 impl ParseContext<'_> {
@@ -197,6 +200,7 @@ impl Parser {
             sample: Sample::default(),
             named: Named::default(),
             views: Views::default(),
+            kept: KeptRequests::default(),
             statuses: vec![0; STATUSES],
         }
     }
@@ -214,6 +218,11 @@ impl Parser {
     /// The page views this thread has kept.
     pub(super) fn views_mut(&mut self) -> &mut Views {
         &mut self.views
+    }
+
+    /// The requests this thread has kept.
+    pub(super) fn kept_mut(&mut self) -> &mut KeptRequests {
+        &mut self.kept
     }
 
     /// Requests by status, where there are any.
@@ -294,8 +303,11 @@ impl Parser {
             if settings.second_look {
                 self.named.note(&request, context.recorder);
             }
-            if context.keeps_views && record.shows_page() {
-                self.views.keep(&record, &request, context.recorder);
+            match context.keep {
+                Keep::Nothing => {}
+                Keep::Views(_) if !record.shows_page() => {}
+                Keep::Views(_) => self.views.keep(&record, &request, context.recorder),
+                Keep::Requests(_) => self.kept.keep(&request, &record),
             }
             records.push(record);
             count_status(&mut self.statuses, request.status);

@@ -57,9 +57,10 @@ impl Views {
         }
     }
 
-    /// How many there is room for.
+    /// Bytes that there is room for.
     pub(super) fn room(&self) -> usize {
-        self.0.iter().map(|chunks| chunks.len() * CHUNK).sum()
+        let chunks: usize = self.0.iter().map(Vec::len).sum();
+        chunks * CHUNK * size_of::<Kept>()
     }
 
     /// Gives all views, and keeps none. Calls are numbered by the hashes of their paths.

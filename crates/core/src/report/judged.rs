@@ -14,7 +14,7 @@ use crate::verdict::Class;
 use crate::verdict::Verdict;
 
 /// Parts in which judgements are kept. A log has millions of sources: whoever goes through them part by part finds each part in a cache.
-const PARTS: usize = 64;
+const PARTS: usize = 256;
 
 /// One for all tables, so that they know each other's hashes of verdicts.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
@@ -30,8 +30,8 @@ pub struct Judgements {
     parts: Vec<Vec<(Source, u32)>>,
     /// The verdict that most sources have.
     usual: Option<u32>,
-    /// Sources with another one. They fit into a cache where all would not, and nearly every request asks for its source.
-    others: HashMap<Source, u32, RandomState>,
+    /// Sources with another one, by part. They fit into a cache where all would not, and nearly every request asks for its source.
+    others: Vec<HashMap<Source, u32, RandomState>>,
 }
 
 impl Judgements {
@@ -48,7 +48,8 @@ impl Judgements {
     /// What a source of the log was found to be.
     #[inline]
     pub fn get(&self, source: Source) -> Option<&Judged> {
-        let number = self.others.get(&source).copied().or(self.usual)?;
+        let others = self.others.get(Judgements::part_of(source))?;
+        let number = others.get(&source).copied().or(self.usual)?;
         self.distinct.get(number as usize)
     }
 
@@ -100,9 +101,12 @@ impl Judgements {
         }
         let numbers = 0..self.distinct.len() as u32;
         self.usual = numbers.max_by_key(|number| sources[*number as usize]);
-        let parts = self.parts.iter().flatten();
-        let others = parts.filter(|(_, number)| Some(*number) != self.usual);
-        self.others = others.copied().collect();
+        let others = |part: &Vec<(Source, u32)>| {
+            let others = part.iter().copied();
+            let others = others.filter(|(_, number)| Some(*number) != self.usual);
+            others.collect()
+        };
+        self.others = self.parts.iter().map(others).collect();
     }
 }
 

@@ -15,8 +15,6 @@ use crate::text::printable;
 
 /// Texts of one tally: more than most sites have pages.
 pub(super) const TEXTS_MAX: usize = 100_000;
-/// Bytes of a text: what is longer is cut.
-const TEXT_BYTES: usize = 300;
 
 /// One for all tallies, so that they know each other's hashes.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
@@ -37,8 +35,27 @@ struct Count {
     /// Where the text begins, and its length.
     start: usize,
     length: u16,
-    requests: u64,
-    bytes: u64,
+    sum: Sum,
+}
+
+/// Requests, and bytes of their answers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sum {
+    pub(super) requests: u64,
+    pub(super) bytes: u64,
+}
+
+impl Sum {
+    /// Adds one request.
+    #[inline]
+    pub(super) fn see(&mut self, bytes: u64) {
+        self.add(Sum { requests: 1, bytes });
+    }
+
+    pub(super) fn add(&mut self, other: Sum) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+    }
 }
 
 impl Count {
@@ -48,12 +65,36 @@ impl Count {
 }
 
 impl Tally {
-    pub(super) fn add(&mut self, text: &[u8], bytes: u64) {
-        let text = &text[..text.len().min(TEXT_BYTES)];
-        self.requests += 1;
-        let count = self.count(HASHER.hash_one(text), text);
-        count.requests += 1;
-        count.bytes += bytes;
+    /// Adds requests, unless there are none.
+    pub(super) fn add(&mut self, text: &[u8], sum: Sum) {
+        if sum.requests > 0 {
+            self.requests += sum.requests;
+            let count = self.count(HASHER.hash_one(text), text);
+            count.sum.add(sum);
+        }
+    }
+
+    /// Adds requests by the numbers of texts. Of more than twice as many as `most`, those that came least are forgotten before they are
+    /// looked at.
+    pub(super) fn add_numbered<'t>(
+        &mut self,
+        counted: impl Iterator<Item = (u32, Sum)>,
+        text: impl Fn(u32) -> &'t [u8],
+        most: usize,
+    ) {
+        let counted: Vec<(u32, Sum)> = counted.collect();
+        let mut least = 0;
+        if counted.len() > 2 * most {
+            let counts = counted.iter().map(|(_, sum)| sum.requests).collect();
+            least = bound_of(counts, most);
+            self.missed += least;
+        }
+        for (number, sum) in counted {
+            match sum.requests > least {
+                true => self.add(text(number), sum),
+                false => self.requests += sum.requests,
+            }
+        }
     }
 
     /// The count of a text, a new one if it was not seen before.
@@ -67,8 +108,7 @@ impl Tally {
                 hash,
                 start,
                 length: text.len() as u16,
-                requests: 0,
-                bytes: 0,
+                sum: Sum::default(),
             }
         };
         entry.or_insert_with(new).into_mut()
@@ -81,13 +121,6 @@ impl Tally {
         self.take(other, 0);
     }
 
-    /// Counts nothing any more, and keeps its room.
-    pub(super) fn clear(&mut self) {
-        self.counts.clear();
-        self.texts.clear();
-        (self.requests, self.missed) = (0, 0);
-    }
-
     /// Of more than twice as many texts as `most`, those that came least are forgotten.
     pub(super) fn bound(&mut self, most: usize) {
         if self.counts.len() > 2 * most {
@@ -97,24 +130,26 @@ impl Tally {
 
     /// Takes over the counts above a number.
     fn take(&mut self, other: &Tally, least: u64) {
-        for count in other.counts.iter().filter(|count| count.requests > least) {
+        for count in other
+            .counts
+            .iter()
+            .filter(|count| count.sum.requests > least)
+        {
             let own = self.count(count.hash, count.text(&other.texts));
-            own.requests += count.requests;
-            own.bytes += count.bytes;
+            own.sum.add(count.sum);
         }
     }
 
     /// Keeps those that came most. All that came equally often stay or go together, so that their order does not matter.
     fn forget(&mut self, most: usize) {
-        let mut counts: Vec<u64> = self.counts.iter().map(|count| count.requests).collect();
-        let place = counts.len() - most;
-        let (_, least, _) = counts.select_nth_unstable(place);
+        let counts = self.counts.iter().map(|count| count.sum.requests);
+        let least = bound_of(counts.collect(), most);
         let mut kept = Tally {
             requests: self.requests,
-            missed: self.missed + *least,
+            missed: self.missed + least,
             ..Tally::default()
         };
-        kept.take(self, *least);
+        kept.take(self, least);
         *self = kept;
     }
 
@@ -142,18 +177,25 @@ impl Tally {
     fn sorted(&self) -> Vec<Count> {
         let mut all: Vec<Count> = self.counts.iter().copied().collect();
         let text = |count: &Count| count.text(&self.texts);
-        all.sort_unstable_by(|a, b| (b.requests, text(a)).cmp(&(a.requests, text(b))));
+        all.sort_unstable_by(|a, b| (b.sum.requests, text(a)).cmp(&(a.sum.requests, text(b))));
         all
     }
 
     fn rows(&self, counts: Vec<Count>) -> Vec<Row> {
         let row = |count: Count| Row {
             text: printable(count.text(&self.texts)),
-            requests: count.requests,
-            bytes: count.bytes,
+            requests: count.sum.requests,
+            bytes: count.sum.bytes,
         };
         counts.into_iter().map(row).collect()
     }
+}
+
+/// The number that at most `most` of these are above.
+fn bound_of(mut counts: Vec<u64>, most: usize) -> u64 {
+    let place = counts.len() - most;
+    let (_, least, _) = counts.select_nth_unstable(place);
+    *least
 }
 
 #[cfg(test)]
@@ -165,12 +207,13 @@ mod tests {
         let mut all = Tally::default();
         for block in 0..100_u32 {
             let mut part = Tally::default();
+            let mut see =
+                |text: &str, requests| part.add(text.as_bytes(), Sum { requests, bytes: 1 });
             for number in 0..50_u32 {
-                part.add(format!("/rare/{block}/{number}").as_bytes(), 1);
+                see(&format!("/rare/{block}/{number}"), 1);
             }
-            for _ in 0..10 {
-                part.add(b"/often", 2);
-            }
+            see("/often", 10);
+            see("/never", 0);
             all.absorb(&part);
             all.bound(100);
             assert!(all.counts.len() <= 200);
