@@ -118,73 +118,111 @@ impl Name {
     }
 
     /// The name that these letters spell, if it is one of these. The reader asks for every field of every request.
-    fn of(letters: &[u8]) -> Option<Name> {
+    pub(crate) fn of(letters: &[u8]) -> Option<Name> {
         let first = letters.first()? | 0x20;
+        let one = |is: bool, name: Name| is.then_some(name);
         // Names of the same length and first letter.
-        let alike: &[(&[u8], Name)] = match (letters.len(), first) {
-            (4, b'h') => &[(b"host", Name::Host)],
-            (6, b'a') => &[(b"accept", Name::Accept)],
-            (6, b'c') => &[(b"cookie", Name::Cookie)],
-            (6, b'e') => &[(b"expect", Name::Expect)],
-            (7, b'r') => &[(b"referer", Name::Referer)],
-            (7, b'u') => &[(b"upgrade", Name::Upgrade)],
-            (9, b'f') => &[(b"forwarded", Name::Forwarded)],
-            (9, b'x') => &[(b"x-real-ip", Name::XRealIp)],
-            (10, b'c') => &[(b"connection", Name::Connection)],
-            (10, b'h') => &[(b"hx-request", Name::HxRequest)],
-            (10, b'u') => &[(b"user-agent", Name::UserAgent)],
-            (14, b'c') => &[(b"content-length", Name::ContentLength)],
-            (9, b's') => &[(b"sec-ch-ua", Name::SecChUa)],
-            (14, b's') => &[
-                (b"sec-fetch-site", Name::SecFetchSite),
-                (b"sec-fetch-mode", Name::SecFetchMode),
-                (b"sec-fetch-dest", Name::SecFetchDest),
-            ],
-            (14, b'x') => &[(b"x-original-uri", Name::XOriginalUri)],
-            (15, b'a') => &[
-                (b"accept-encoding", Name::AcceptEncoding),
-                (b"accept-language", Name::AcceptLanguage),
-            ],
-            (15, b'x') => &[
-                (b"x-forwarded-for", Name::XForwardedFor),
-                (b"x-original-host", Name::XOriginalHost),
-                (b"x-forwarded-uri", Name::XForwardedUri),
-            ],
-            (16, b's') => &[(b"sec-ch-ua-mobile", Name::SecChUaMobile)],
-            (16, b'x') => &[
-                (b"x-forwarded-host", Name::XForwardedHost),
-                (b"x-requested-with", Name::XRequestedWith),
-            ],
-            (17, b's') => &[(b"sec-websocket-key", Name::SecWebsocketKey)],
-            (17, b't') => &[(b"transfer-encoding", Name::TransferEncoding)],
-            (17, b'x') => &[
-                (b"x-forwarded-proto", Name::XForwardedProto),
-                (b"x-original-method", Name::XOriginalMethod),
-                (b"x-cattlegrid-show", Name::XCattlegridShow),
-            ],
-            (18, b's') => &[(b"sec-ch-ua-platform", Name::SecChUaPlatform)],
-            (18, b'x') => &[(b"x-forwarded-method", Name::XForwardedMethod)],
-            _ => return None,
-        };
-        let found = alike.iter().find(|(name, _)| spells(letters, name));
-        found.map(|(_, name)| *name)
+        match (letters.len(), first) {
+            (4, b'h') => one(spells(letters, b"host"), Name::Host),
+            (6, b'a') => one(spells(letters, b"accept"), Name::Accept),
+            (6, b'c') => one(spells(letters, b"cookie"), Name::Cookie),
+            (6, b'e') => one(spells(letters, b"expect"), Name::Expect),
+            (7, b'r') => one(spells(letters, b"referer"), Name::Referer),
+            (7, b'u') => one(spells(letters, b"upgrade"), Name::Upgrade),
+            (9, b'f') => one(spells(letters, b"forwarded"), Name::Forwarded),
+            (9, b's') => one(spells(letters, b"sec-ch-ua"), Name::SecChUa),
+            (9, b'x') => one(spells(letters, b"x-real-ip"), Name::XRealIp),
+            (10, b'c') => one(spells(letters, b"connection"), Name::Connection),
+            (10, b'h') => one(spells(letters, b"hx-request"), Name::HxRequest),
+            (10, b'u') => one(spells(letters, b"user-agent"), Name::UserAgent),
+            (14, _) => Name::of_14(letters),
+            (15, _) => Name::of_15(letters),
+            (16, _) => Name::of_16(letters),
+            (17, _) => Name::of_17(letters),
+            (18, b's') => one(
+                spells(letters, b"sec-ch-ua-platform"),
+                Name::SecChUaPlatform,
+            ),
+            (18, b'x') => one(
+                spells(letters, b"x-forwarded-method"),
+                Name::XForwardedMethod,
+            ),
+            _ => None,
+        }
+    }
+
+    fn of_14(letters: &[u8]) -> Option<Name> {
+        match letters {
+            _ if spells(letters, b"sec-fetch-site") => Some(Name::SecFetchSite),
+            _ if spells(letters, b"sec-fetch-mode") => Some(Name::SecFetchMode),
+            _ if spells(letters, b"sec-fetch-dest") => Some(Name::SecFetchDest),
+            _ if spells(letters, b"content-length") => Some(Name::ContentLength),
+            _ if spells(letters, b"x-original-uri") => Some(Name::XOriginalUri),
+            _ => None,
+        }
+    }
+
+    fn of_15(letters: &[u8]) -> Option<Name> {
+        match letters {
+            _ if spells(letters, b"accept-encoding") => Some(Name::AcceptEncoding),
+            _ if spells(letters, b"accept-language") => Some(Name::AcceptLanguage),
+            _ if spells(letters, b"x-forwarded-for") => Some(Name::XForwardedFor),
+            _ if spells(letters, b"x-original-host") => Some(Name::XOriginalHost),
+            _ if spells(letters, b"x-forwarded-uri") => Some(Name::XForwardedUri),
+            _ => None,
+        }
+    }
+
+    fn of_16(letters: &[u8]) -> Option<Name> {
+        match letters {
+            _ if spells(letters, b"sec-ch-ua-mobile") => Some(Name::SecChUaMobile),
+            _ if spells(letters, b"x-forwarded-host") => Some(Name::XForwardedHost),
+            _ if spells(letters, b"x-requested-with") => Some(Name::XRequestedWith),
+            _ => None,
+        }
+    }
+
+    fn of_17(letters: &[u8]) -> Option<Name> {
+        match letters {
+            _ if spells(letters, b"transfer-encoding") => Some(Name::TransferEncoding),
+            _ if spells(letters, b"sec-websocket-key") => Some(Name::SecWebsocketKey),
+            _ if spells(letters, b"x-forwarded-proto") => Some(Name::XForwardedProto),
+            _ if spells(letters, b"x-original-method") => Some(Name::XOriginalMethod),
+            _ if spells(letters, b"x-cattlegrid-show") => Some(Name::XCattlegridShow),
+            _ => None,
+        }
     }
 }
 
-/// True where letters of a token spell a name of as many small letters and hyphens. Of all bytes of tokens only a capital becomes a small
-/// letter by this bit, and none becomes a hyphen: so eight are compared at a time.
-fn spells(letters: &[u8], name: &[u8]) -> bool {
+/// True where letters of a token spell a name of at least four small letters and hyphens. Of all bytes of tokens only a capital becomes a
+/// small letter by this bit, and none becomes a hyphen: so eight are compared at a time, the last of them once more.
+#[inline(always)]
+pub(crate) fn spells<const N: usize>(letters: &[u8], name: &[u8; N]) -> bool {
     const SMALL: u64 = 0x2020_2020_2020_2020;
-    let (eights, rest) = letters.as_chunks::<8>();
-    let (name_eights, name_rest) = name.as_chunks::<8>();
-    let are_alike = |(eight, name): (&[u8; 8], &[u8; 8])| {
-        u64::from_ne_bytes(*eight) | SMALL == u64::from_ne_bytes(*name)
+    let Ok(letters) = <&[u8; N]>::try_from(letters) else {
+        return false;
     };
-    eights.iter().zip(name_eights).all(are_alike)
-        && rest
-            .iter()
-            .zip(name_rest)
-            .all(|(letter, name)| letter | 0x20 == *name)
+    let eight = |letters: &[u8; 8], name: &[u8; 8]| {
+        u64::from_ne_bytes(*letters) | SMALL == u64::from_ne_bytes(*name)
+    };
+    let four = |letters: &[u8; 4], name: &[u8; 4]| {
+        u32::from_ne_bytes(*letters) | SMALL as u32 == u32::from_ne_bytes(*name)
+    };
+    if let (Some(last), Some(name_last)) = (letters.last_chunk(), name.last_chunk()) {
+        let mut eights = letters.as_chunks().0.iter().zip(name.as_chunks().0);
+        return eights.all(|(letters, name)| eight(letters, name)) && eight(last, name_last);
+    }
+    match (
+        letters.first_chunk(),
+        name.first_chunk(),
+        letters.last_chunk(),
+        name.last_chunk(),
+    ) {
+        (Some(first), Some(name_first), Some(last), Some(name_last)) => {
+            four(first, name_first) && four(last, name_last)
+        }
+        _ => letters.eq_ignore_ascii_case(name),
+    }
 }
 
 /// One field.

@@ -77,13 +77,32 @@ pub enum Invalid {
 
 /// The end of a head that begins here, behind its empty line; `None` while it is not complete.
 pub fn end(bytes: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    while let Some(block) = bytes[from..].first_chunk()
+        && !has_end(block)
+    {
+        from += BLOCK;
+    }
     // Lenient readers end a head at bare line feeds, too. Such a head is found here and refused when it is read: if it were waited for,
     // the bytes behind it would be read as a part of it.
-    memchr::memchr_iter(b'\n', bytes).find_map(|at| match &bytes[at + 1..] {
-        [b'\n', ..] => Some(at + 2),
-        [b'\r', b'\n', ..] => Some(at + 3),
+    memchr::memchr_iter(b'\n', &bytes[from..]).find_map(|at| match &bytes[from + at + 1..] {
+        [b'\n', ..] => Some(from + at + 2),
+        [b'\r', b'\n', ..] => Some(from + at + 3),
         _ => None,
     })
+}
+
+/// Bytes that are searched at once for the end of a head.
+const BLOCK: usize = 64;
+
+/// True where a head ends at one of the first bytes; the last two are those behind them. The loop has no early exit, so that it is
+/// vectorised: most blocks hold no end.
+fn has_end(block: &[u8; BLOCK + 2]) -> bool {
+    let is_end = |at: usize| {
+        let is = |at: usize, byte: u8| u8::from(block[at] == byte);
+        is(at, b'\n') & (is(at + 1, b'\n') | is(at + 1, b'\r') & is(at + 2, b'\n'))
+    };
+    (0..BLOCK).fold(0, |ends, at| ends | is_end(at)) > 0
 }
 
 /// The number of line ends before a request: they mean nothing (RFC 9112, 2.2).
@@ -179,15 +198,15 @@ fn walk<'a>(lines: &'a [u8], seen: &mut Seen, headers: &mut Headers<'a>) -> Resu
     let mut feeds = 0;
     for feed in memchr::memchr_iter(b'\n', lines) {
         let line = lines[from..feed].strip_suffix(b"\r").ok_or(Invalid::Line)?;
+        let (name, value) = line.split_at(colon(line).ok_or(Invalid::Name)?);
+        let value = &value[1..];
+        let known = headers.add(name, trimmed(value));
+        // A blank before the colon or at the beginning of the line, an empty name: servers differ about each. The names that are known have
+        // none, and if one of their hyphens is a return, it is found below.
         let is_in_name = |byte: &u8| TOKENS[usize::from(*byte)];
-        let length = line.iter().position(|byte| !is_in_name(byte));
-        let (name, value) = line.split_at(length.ok_or(Invalid::Name)?);
-        // A blank before the colon or at the beginning of the line, an empty name: servers differ about each.
-        let value = value.strip_prefix(b":").ok_or(Invalid::Name)?;
-        if name.is_empty() {
+        if known.is_none() && (name.is_empty() || !name.iter().all(is_in_name)) {
             return Err(Invalid::Name);
         }
-        let known = headers.add(name, trimmed(value));
         seen.field(known, value)?;
         from = feed + 1;
         feeds += 1;
@@ -197,6 +216,22 @@ fn walk<'a>(lines: &'a [u8], seen: &mut Seen, headers: &mut Headers<'a>) -> Resu
         true => Err(Invalid::Line),
         false => Ok(()),
     }
+}
+
+/// Where the first colon of a line is. Most stand among the first sixteen bytes: these are looked at eight at a time.
+fn colon(line: &[u8]) -> Option<usize> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let (eights, rest) = line.as_chunks::<8>();
+    for (at, eight) in eights.iter().enumerate() {
+        // The lowest high bit that is set is that of the first byte that is 0.
+        let zeros = u64::from_le_bytes(*eight) ^ (EACH * u64::from(b':'));
+        let found = zeros.wrapping_sub(EACH) & !zeros & EACH << 7;
+        if found != 0 {
+            return Some(8 * at + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let found = rest.iter().position(|byte| *byte == b':');
+    found.map(|at| 8 * eights.len() + at)
 }
 
 /// The number of control bytes. The loop has no early exit and sums up in bytes, so that it is vectorised.
@@ -460,5 +495,35 @@ mod tests {
         ] {
             assert_eq!(end(bytes.as_bytes()), length, "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn the_end_of_a_head_is_found_at_every_place() {
+        for before in 0..3 * BLOCK {
+            for (ending, length) in [("\n\n", 2), ("\n\r\n", 3), ("\r\n\r\n", 4)] {
+                for behind in [0, 1, 2, 3, BLOCK, 2 * BLOCK] {
+                    let line = "\r\nab".repeat(BLOCK)[..before].to_owned();
+                    let line = line.trim_end_matches(['\r', '\n']);
+                    let bytes = [line, ending, &"\n".repeat(behind)].concat();
+                    let expected = Some(line.len() + length);
+                    assert_eq!(end(bytes.as_bytes()), expected, "{bytes:?}");
+                    assert_eq!(end(&bytes.as_bytes()[..line.len() + length - 1]), None);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_colon_is_found_at_every_place() {
+        // Bytes that differ from a colon in one bit, or stand behind one.
+        for byte in [b';', b'9', 0xba, b'2', b'z', 0, b':'] {
+            for before in 0..40 {
+                let line = [&vec![b'a'; before][..], b":", &[byte; 20]].concat();
+                assert_eq!(colon(&line), Some(before));
+            }
+            let is_colon = byte == b':';
+            assert_eq!(colon(&[byte; 20]), is_colon.then_some(0));
+        }
+        assert_eq!(colon(b""), None);
     }
 }

@@ -10,6 +10,7 @@ use crate::framing::content_length;
 use crate::headers::is_hop_by_hop;
 use crate::headers::is_listed;
 use crate::headers::lists_fields;
+use crate::headers::spells;
 use crate::tokens::has_element;
 
 /// The most header fields of a response.
@@ -113,26 +114,28 @@ struct Seen {
 
 impl Seen {
     fn header(&mut self, header: &Header<'_>) -> Result<(), Invalid> {
-        let is = |name: &str| header.name.eq_ignore_ascii_case(name);
-        match header.name.len() {
-            4 if is("date") => self.has_date = true,
-            7 if is("expires") => self.says_caches = true,
-            12 if is("content-type") => self.kind = self.kind.max(Kind::of(header.value)),
-            13 if is("cache-control") => self.says_caches = true,
-            14 if is("content-length") => {
+        let name = header.name.as_bytes();
+        match name.len() {
+            4 if spells(name, b"date") => self.has_date = true,
+            7 if spells(name, b"expires") => self.says_caches = true,
+            12 if spells(name, b"content-type") => {
+                self.kind = self.kind.max(Kind::of(header.value));
+            }
+            13 if spells(name, b"cache-control") => self.says_caches = true,
+            14 if spells(name, b"content-length") => {
                 let length = content_length(header.value);
                 if length.is_none() || self.length.is_some() {
                     return Err(Invalid("invalid or repeated Content-Length"));
                 }
                 self.length = length;
             }
-            17 if is("transfer-encoding") => {
+            17 if spells(name, b"transfer-encoding") => {
                 if self.is_chunked || !header.value.eq_ignore_ascii_case(b"chunked") {
                     return Err(Invalid("Transfer-Encoding other than chunked"));
                 }
                 self.is_chunked = true;
             }
-            10 if is("connection") => {
+            10 if spells(name, b"connection") => {
                 self.is_closed |= has_element(header.value, b"close");
                 self.lists |= lists_fields(header.value);
             }

@@ -234,7 +234,8 @@ impl<'a> Facts<'a> {
 
     /// The path without the query.
     pub(crate) fn path(&self) -> &'a str {
-        self.target.split(['?', '#']).next().unwrap_or("/")
+        let end = memchr::memchr2(b'?', b'#', self.target.as_bytes());
+        end.map_or(self.target, |end| &self.target[..end])
     }
 
     /// The log entry of the request, before anything was decided.

@@ -84,7 +84,7 @@ impl Judged {
 pub(super) fn ruled(live: &Live, facts: &Facts<'_>, source: Source) -> Option<Ruled> {
     let subject = rules::Subject {
         path: facts.path(),
-        has_query: facts.target.contains('?'),
+        has_query: memchr::memchr(b'?', facts.target.as_bytes()).is_some(),
         method: facts.method,
         headers: facts.headers,
         source,

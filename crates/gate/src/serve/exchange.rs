@@ -183,8 +183,8 @@ fn robots_txt(
     let is_read = matches!(*facts.method, Method::GET | Method::HEAD);
     let is_merged = live.setup.crawlers.robots_txt == RobotsTxt::Merged;
     // With a query or more slashes it is the same file for most servers.
-    let is_file = facts.path().trim_start_matches('/') == "robots.txt";
-    if !is_file || !is_read || !is_merged {
+    let is_file = || facts.path().trim_start_matches('/') == "robots.txt";
+    if !is_merged || !is_read || !is_file() {
         return None;
     }
     let known = connection.worker.gate.robots_txt.load();

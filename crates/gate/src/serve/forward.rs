@@ -314,17 +314,21 @@ impl Forward {
         }
         let (source, clearance) = (trust::source(entry.client), entry.clearance.as_ref());
         let policy = &self.live.policy;
-        let time = self.in_flight.worker.gate.clock.now();
+        let clock = &self.in_flight.worker.gate.clock;
         match (entry.content, response.kind, response.status) {
             (Content::Page, ..) | (_, Kind::Part | Kind::None, _) => Unforeseen::Counted,
             // The text of a redirect is no content, and images that have moved are nobody's page.
             (_, Kind::Html, 300..400) => Unforeseen::Counted,
-            (Content::Part, Kind::Html, 400..) => policy.count_broken_part(source, clearance, time),
-            (_, Kind::Html, _) => policy.count_page(source, clearance, time),
+            (Content::Part, Kind::Html, 400..) => {
+                policy.count_broken_part(source, clearance, clock.now())
+            }
+            (_, Kind::Html, _) => policy.count_page(source, clearance, clock.now()),
             (Content::Document, Kind::Document, _) => Unforeseen::Counted,
             // Answers to webhooks are no documents that somebody wants; but a program that asks for ever others wants them.
             (Content::Part, Kind::Document, _) if entry.is_repeat => Unforeseen::Counted,
-            (Content::Part, Kind::Document, _) => policy.count_document(source, clearance, time),
+            (Content::Part, Kind::Document, _) => {
+                policy.count_document(source, clearance, clock.now())
+            }
         }
     }
 

@@ -27,9 +27,17 @@ use http::HeaderValue;
 use http::Request;
 use http::Response;
 use http::StatusCode;
+use http::header::ACCEPT_RANGES;
+use http::header::CACHE_CONTROL;
+use http::header::CONTENT_ENCODING;
 use http::header::CONTENT_LENGTH;
 use http::header::CONTENT_TYPE;
 use http::header::DATE;
+use http::header::ETAG;
+use http::header::LAST_MODIFIED;
+use http::header::SERVER;
+use http::header::SET_COOKIE;
+use http::header::VARY;
 use http::request::Parts;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
@@ -137,7 +145,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Served<S> {
             let (request, respond) = accepted.map_err(io::Error::other)?;
             let stream = self.activity.begin();
             let connection = Arc::clone(&self.connection);
-            tokio::spawn(exchange(connection, request, respond, stream));
+            // In a box, because the runtime moves what it runs some times, and this is large.
+            tokio::spawn(Box::pin(exchange(connection, request, respond, stream)));
         }
         Poll::Ready(Ok(()))
     }
@@ -216,7 +225,9 @@ fn whole(response: Response<Content>, method: &Method) -> (Response<()>, Content
         && length > 0
     {
         let fields = &mut parts.headers;
-        fields.entry(CONTENT_LENGTH).or_insert(length.into());
+        fields
+            .entry(CONTENT_LENGTH)
+            .or_insert_with(|| length.into());
     }
     if !parts.headers.contains_key(DATE)
         && let Ok(date) = httpdate::fmt_http_date(SystemTime::now()).try_into()
@@ -428,6 +439,24 @@ async fn pass(mut forward: Box<Forward>, incoming: RecvStream) -> Response<Conte
     }
 }
 
+/// The name of a field. For those of most responses, in the letters in which most servers write them, no text is looked through.
+fn named(name: &str) -> Option<HeaderName> {
+    Some(match name {
+        "Accept-Ranges" | "accept-ranges" => ACCEPT_RANGES,
+        "Cache-Control" | "cache-control" => CACHE_CONTROL,
+        "Content-Encoding" | "content-encoding" => CONTENT_ENCODING,
+        "Content-Length" | "content-length" => CONTENT_LENGTH,
+        "Content-Type" | "content-type" => CONTENT_TYPE,
+        "Date" | "date" => DATE,
+        "ETag" | "etag" => ETAG,
+        "Last-Modified" | "last-modified" => LAST_MODIFIED,
+        "Server" | "server" => SERVER,
+        "Set-Cookie" | "set-cookie" => SET_COOKIE,
+        "Vary" | "vary" => VARY,
+        name => return HeaderName::from_bytes(name.as_bytes()).ok(),
+    })
+}
+
 /// The head of a site's response.
 fn head(passed: &Passed<'_>) -> Result<Response<()>, Invalid> {
     let mut response = Response::new(());
@@ -435,13 +464,12 @@ fn head(passed: &Passed<'_>) -> Result<Response<()>, Invalid> {
     *response.status_mut() = status.map_err(|_| Invalid("invalid status"))?;
     let mut headers = HeaderMap::with_capacity(FIELDS_USUAL);
     let mut is_valid = true;
-    passed.fields(|name, value| {
-        let name = HeaderName::from_bytes(name.as_bytes());
-        match (name, HeaderValue::from_bytes(value)) {
-            (Ok(name), Ok(value)) => drop(headers.append(name, value)),
+    passed.fields(
+        |name, value| match (named(name), HeaderValue::from_bytes(value)) {
+            (Some(name), Ok(value)) => drop(headers.append(name, value)),
             _ => is_valid = false,
-        }
-    });
+        },
+    );
     match is_valid {
         true => {
             *response.headers_mut() = headers;

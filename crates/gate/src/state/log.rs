@@ -270,9 +270,11 @@ fn write(entry: &Entry, texts: &Texts<'_>, took: Duration, out: &mut Vec<u8>) {
 
 /// The number of bytes that cannot stand in quotes as they are. The loop has no early exit and sums up in bytes, so that it is vectorised.
 fn special(line: &[u8]) -> usize {
-    let is_plain = |byte: u8| matches!(byte, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~');
+    // Bytes above 0x7f are negative: one comparison finds them and the control bytes.
+    let is_special =
+        |byte: u8| ((byte as i8) < b' ' as i8) | (byte == b'"') | (byte == b'\\') | (byte == 0x7f);
     let sum = |part: &[u8]| {
-        let add = |sum: u8, byte: &u8| sum + u8::from(!is_plain(*byte));
+        let add = |sum: u8, byte: &u8| sum + u8::from(is_special(*byte));
         usize::from(part.iter().fold(0, add))
     };
     // Whole vectors, and no more than a byte can count.
