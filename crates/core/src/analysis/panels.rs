@@ -5,7 +5,6 @@ mod count;
 mod tally;
 
 use std::collections::BTreeMap;
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::Mutex;
 
@@ -25,6 +24,7 @@ use crate::request::Source;
 use crate::verdict::Class;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
+use hashbrown::HashSet;
 use tally::Sum;
 use tally::Tally;
 
@@ -153,7 +153,7 @@ struct SourceSums {
 impl SecondLook {
     /// What to gather for the panels of a report.
     pub fn plan_panels(&self, report: &Report) -> PanelPlan {
-        let listed: HashSet<&str> = report
+        let listed: HashSet<&str, RandomState> = report
             .sources
             .iter()
             .filter(|source| source.class != Class::User)

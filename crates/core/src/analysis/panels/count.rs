@@ -59,7 +59,8 @@ impl Target {
         let path = path_of(text);
         let is_script = path.ends_with(b".js") || path.ends_with(b".css");
         let call = u32::from(look.is_call(path)) * Target::CALL;
-        Target(number | call | u32::from(is_script) * Target::SCRIPT)
+        let script = u32::from(is_script) * Target::SCRIPT;
+        Target(number | call | script)
     }
 
     fn number(self) -> u32 {
