@@ -233,23 +233,14 @@ impl Analysis {
     /// Keeps nothing of a log that has too much.
     fn bound_kept(&mut self) {
         let mut parsers = lock(&self.parsers);
-        let (room, most): (usize, usize) = match self.keep {
+        let most = match self.keep {
             Keep::Nothing => return,
-            Keep::Views(most) => (
-                parsers
-                    .iter_mut()
-                    .map(|parser| parser.views_mut().room())
-                    .sum(),
-                most,
-            ),
-            Keep::Requests(most) => (
-                parsers
-                    .iter_mut()
-                    .map(|parser| parser.kept_mut().room())
-                    .sum(),
-                most,
-            ),
+            Keep::Views(most) | Keep::Requests(most) => most,
         };
+        let room = parsers
+            .iter_mut()
+            .map(|parser| parser.views_mut().room() + parser.kept_mut().room());
+        let room: usize = room.sum();
         if room > most {
             self.keep = Keep::Nothing;
             for parser in parsers.iter_mut() {
