@@ -167,6 +167,9 @@ pub struct Verdict {
     pub is_kept: bool,
     /// Why it is undecided.
     pub cause: Option<Cause>,
+    /// What signs of people would add to `decibans` if programs could not copy them. The verdict does without; an estimate of how many
+    /// people there are does not.
+    pub withheld: f64,
 }
 
 #[cfg(test)]
@@ -184,6 +187,7 @@ impl Verdict {
             by_visits: false,
             is_kept: false,
             cause: None,
+            withheld: 0.0,
         }
     }
 }
@@ -327,7 +331,7 @@ fn weigh(
     weigh_header_signs(&mut evidence, &mut families);
     weigh_missing_referrers_once(&mut evidence, &mut families);
     explain_by_links(&mut evidence, &mut families);
-    weigh_cheap_signs(profile, &mut evidence, &mut families);
+    let withheld = weigh_cheap_signs(profile, &mut evidence, &mut families);
     weigh_copied_rhythm(&mut evidence, &mut families);
     if !by_rhythm {
         take_back_rhythm(&mut evidence, &mut families);
@@ -343,6 +347,7 @@ fn weigh(
         by_visits: false,
         is_kept: false,
         cause: None,
+        withheld,
         evidence,
     };
     let mut verdict = by_name(profile, context, weights, verdict).unwrap_or_else(|verdict| {

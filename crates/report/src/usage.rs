@@ -29,6 +29,7 @@ use activity::Days;
 pub use baseline::Baseline;
 pub use baseline::Comparison;
 use chances::Chances;
+use chances::Odds;
 pub use counter::CounterMonth;
 pub use counter::Counting;
 pub use heaviest::Heaviest;
@@ -261,10 +262,11 @@ impl Views {
                 }
             }
         }
+        let odds = chances.odds();
         let truth = beside.truth.as_ref().map(|_| Count::default());
         let mut sums = Sums::new(&options, truth);
         for (part, number) in self.parts.into_iter().zip(0..) {
-            let counted = counted(part, number, look, steps, beside, &chances);
+            let counted = counted(part, number, look, steps, beside, &odds);
             sums.add(&counted);
         }
         let mut usage = Usage {
@@ -290,7 +292,7 @@ fn counted<'a>(
     look: &'a SecondLook,
     steps: &Steps,
     beside: &Beside,
-    chances: &Chances,
+    odds: &Odds,
 ) -> Vec<Counted<'a>> {
     let of = |(source, judged): (Source, &'a Judged)| {
         let activity = part.sources.remove(&source).unwrap_or_default();
@@ -299,7 +301,7 @@ fn counted<'a>(
         let person = match (steps.words.get(&source), step) {
             (Some(Word::Person), _) => 1.0,
             (Some(Word::Crawler), _) | (None, Step::One(_)) => 0.0,
-            (None, _) => chances.person(judged, part.size(source, views)),
+            (None, _) => odds.person(judged, part.size(source, views)),
         };
         let truth = beside.truth.as_ref().filter(|_| views > 0);
         Counted {

@@ -155,6 +155,7 @@ impl JudgedAs<'_> {
         let cause = self.verdict.cause.map_or(u8::MAX, |cause| cause as u8);
         hasher.write(&[self.verdict.class as u8, cause, u8::from(self.mixed)]);
         hasher.write_u64(self.verdict.decibans.to_bits());
+        hasher.write_u64(self.verdict.withheld.to_bits());
         // Names of detectors are constants: where they stand is enough for a hash.
         for (detector, weight) in self.findings() {
             hasher.write_usize(detector.as_ptr() as usize);
@@ -168,6 +169,7 @@ impl JudgedAs<'_> {
         judged.class == verdict.class
             && judged.band == Band::of(verdict.class, verdict.kind)
             && judged.decibans == verdict.decibans as f32
+            && judged.withheld == verdict.withheld as f32
             && judged.decided_by == verdict.decided_by
             && judged.cause == verdict.cause
             && judged.mixed == self.mixed
@@ -180,6 +182,7 @@ impl JudgedAs<'_> {
             class: verdict.class,
             band: Band::of(verdict.class, verdict.kind),
             decibans: verdict.decibans as f32,
+            withheld: verdict.withheld as f32,
             decided_by: verdict.decided_by,
             cause: verdict.cause,
             mixed: self.mixed,
@@ -197,6 +200,8 @@ pub struct Judged {
     pub band: Band,
     /// Sum of the evidence in decibans, positive towards a crawler.
     pub decibans: f32,
+    /// What signs of people would add if programs could not copy them.
+    pub withheld: f32,
     /// The rule or family that decided.
     pub decided_by: Option<&'static str>,
     /// Why it is undecided.

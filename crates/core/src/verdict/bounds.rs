@@ -41,8 +41,7 @@ const BROWSER_PAGES_MAX: f64 = 500.0;
 const FOLLOWS: f64 = -5.0;
 /// Decibans from which an act is one.
 const ACT_MIN: f64 = 9.0;
-/// Decibans of [`traffic_shape`](crate::detectors) from which its times are a machine's whatever else it does. Shift work and gateways
-/// that never sleep come close, and stay below.
+/// Decibans of [`traffic_shape`](crate::detectors) from which its times are a machine's to all classifiers.
 const MACHINES_TIMES_MIN: f64 = 12.5;
 
 /// Header fields that contradict the browser, or are missing. What removes one of them often removes others.
@@ -170,11 +169,6 @@ fn is_robots_visits(item: &Evidence) -> bool {
     ["even_pace", "visit_manner"].contains(&item.detector) && item.weight >= ACT_MIN
 }
 
-/// True for times that leave no doubt to any classifier.
-fn is_machines_times(item: &Evidence) -> bool {
-    item.detector == "traffic_shape" && item.weight >= MACHINES_TIMES_MIN
-}
-
 /// Pages that each browser of a source fetches on a day on which it comes; none where agents are not logged.
 fn pages_of_a_browser(profile: &Profile) -> f64 {
     let agents = profile.agents.count() as f64;
@@ -184,18 +178,26 @@ fn pages_of_a_browser(profile: &Profile) -> f64 {
     f64::from(profile.pages) / agents / f64::from(profile.bins.busy_days().max(1))
 }
 
-/// Bounds what signs of people are worth that a program can copy for little.
+/// True for times that leave no doubt to any classifier, of a source that is not seen to go where links lead. Gateways that never sleep
+/// and shift work have such times, too, and whoever is behind them reads.
+fn has_machines_times(profile: &Profile, evidence: &[Evidence]) -> bool {
+    let is_machines =
+        |item: &Evidence| item.detector == "traffic_shape" && item.weight >= MACHINES_TIMES_MIN;
+    let reads = |item: &Evidence| item.detector == "followed_links" && item.weight < 0.0;
+    // Who asks for fonts and the icon has a browser that shows pages to somebody, whether or not it names the page before.
+    let shows = profile.images > 0 && profile.drawn > 0;
+    !shows && evidence.iter().any(is_machines) && !evidence.iter().any(reads)
+}
+
+/// Bounds what signs of people are worth that a program can copy for little. Returns what they would be worth more, in decibans, where
+/// nothing says that a program copied them.
 pub(super) fn weigh_cheap_signs(
     profile: &Profile,
     evidence: &mut [Evidence],
     families: &mut [f64],
-) {
-    // Who asks for fonts and the icon has a browser that shows pages to somebody, at whatever hours.
-    let shows = profile.images > 0 && profile.drawn > 0;
-    let is_machine = |item: &Evidence| {
-        is_programs(item) || is_robots_visits(item) || !shows && is_machines_times(item)
-    };
-    let acts = evidence.iter().any(is_machine);
+) -> f64 {
+    let is_act = |item: &Evidence| is_programs(item) || is_robots_visits(item);
+    let acts = evidence.iter().any(is_act) || has_machines_times(profile, evidence);
     let is_reader = pages_of_a_browser(profile) <= BROWSER_PAGES_MAX;
     let most = match is_reader && !acts {
         true => CHEAP_MAX,
@@ -206,11 +208,13 @@ pub(super) fn weigh_cheap_signs(
     let is_cheap = |item: &Evidence| item.weight < 0.0 && is_copied(item.detector);
     let cheap = evidence.iter().filter(|item| is_cheap(item));
     let sum: f64 = cheap.map(|item| item.weight).sum();
-    if sum < most {
-        families[Family::Headers as usize] += most - sum;
-        let cheap = evidence.iter_mut().filter(|item| is_cheap(item));
-        cheap.for_each(|item| item.weight *= most / sum);
+    if sum >= most {
+        return 0.0;
     }
+    families[Family::Headers as usize] += most - sum;
+    let cheap = evidence.iter_mut().filter(|item| is_cheap(item));
+    cheap.for_each(|item| item.weight *= most / sum);
+    if acts { 0.0 } else { sum - most }
 }
 
 /// Takes back what the rhythm of people is worth, for sources that it does not speak for.
@@ -241,15 +245,19 @@ mod tests {
     use super::*;
     use crate::evidence::Toward;
 
-    fn check(weights: [f64; 4], expected: [f64; 4]) {
-        let of = |(detector, weight): (&&'static str, f64)| Evidence {
+    fn finding((detector, weight): (&'static str, f64)) -> Evidence {
+        Evidence {
             detector,
             toward: Toward::Crawler,
             weight,
             why: String::new(),
             values: Vec::new(),
-        };
-        let mut evidence: Vec<Evidence> = HEADER_SIGNS.iter().zip(weights).map(of).collect();
+        }
+    }
+
+    fn check(weights: [f64; 4], expected: [f64; 4]) {
+        let signs = HEADER_SIGNS.into_iter().zip(weights);
+        let mut evidence: Vec<Evidence> = signs.map(finding).collect();
         let mut families = [0.0; 5];
         families[Family::Headers as usize] = weights.iter().sum();
         weigh_header_signs(&mut evidence, &mut families);
@@ -270,5 +278,32 @@ mod tests {
         check([4.0, 4.0, 4.0, 7.0], [2.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0, 7.0]);
         check([7.0, 7.0, 0.0, 0.0], [7.0, 2.0, 0.0, 0.0]);
         check([4.0, 12.0, 4.0, 7.0], [0.0, 12.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn machines_times_leave_cheap_signs_to_who_follows_links_or_shows_pages() {
+        // What cheap signs are worth at last, and what is withheld.
+        let check = |profile: &Profile, findings: &[(&'static str, f64)], expected: (f64, f64)| {
+            let mut evidence: Vec<Evidence> = findings.iter().copied().map(finding).collect();
+            let withheld = weigh_cheap_signs(profile, &mut evidence, &mut [0.0; 5]);
+            let cheap = evidence
+                .iter()
+                .filter(|item| CHEAP.contains(&item.detector));
+            let worth: f64 = cheap.map(|item| item.weight).sum();
+            let differs = (worth - expected.0).abs() + (withheld - expected.1).abs();
+            assert!(differs < 1e-9, "{worth} {withheld}: {evidence:?}");
+        };
+        let (times, parts) = (("traffic_shape", 13.0), ("loaded_page_parts", -7.0));
+        let links = ("followed_links", -6.0);
+        let other = Profile::default();
+        check(&other, &[times, parts], (-2.0, 0.0));
+        check(&other, &[times, parts, links], (-10.0, -3.0));
+        check(&other, &[("traffic_shape", 12.0), parts], (-7.0, 0.0));
+        let mut shows = Profile::default();
+        (shows.images, shows.drawn) = (9, 2);
+        check(&shows, &[times, parts], (-7.0, 0.0));
+        // What only programs do is excused by neither.
+        let act = ("probed_weak_spots", 12.0);
+        check(&shows, &[act, parts, links], (-2.0, 0.0));
     }
 }

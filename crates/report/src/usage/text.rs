@@ -252,7 +252,7 @@ fn heaviest(heaviest: &Heaviest, text: &mut String) -> std::fmt::Result {
     }
     writeln!(
         text,
-        "\nOf {} different sources in these lists, {} ({}) are crawlers: {} of the {} visitors after step one. {} of them are in the lists of several months.",
+        "\nOf {} different sources in these lists, {} ({}) are crawlers: {} of the {} visitors after step one. Crawlers in the lists of several months: {}.",
         count(heaviest.sources),
         count(heaviest.crawlers),
         share(heaviest.crawlers, heaviest.sources),
