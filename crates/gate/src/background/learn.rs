@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::TrySendError;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -28,6 +29,7 @@ use cattlegrid_store::Updater;
 use ipnet::IpNet;
 
 use crate::state::Gate;
+use crate::state::log::lines;
 
 /// Lines are learned from in blocks of about this size.
 const GATHERED_BYTES: usize = 1 << 20;
@@ -51,10 +53,11 @@ pub(crate) fn write_log(
         match blocks.recv_timeout(TICK) {
             Ok(block) => {
                 file = append(file, path, &block, gate);
-                let lines = memchr::memchr_iter(b'\n', &block).count() as u64;
                 // The log never waits for the learner.
-                if learn.try_send(block).is_err() {
-                    gate.metrics.learned_lines_lost.inc_by(lines);
+                if let Err(TrySendError::Full(block) | TrySendError::Disconnected(block)) =
+                    learn.try_send(block)
+                {
+                    gate.metrics.learned_lines_lost.inc_by(lines(&block));
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -77,9 +80,7 @@ fn append(file: io::Result<File>, path: &Path, block: &[u8], gate: &Gate) -> io:
         .and_then(|mut file| file.write_all(block).map(|()| file));
     gate.metrics.log_failed.set(i64::from(written.is_err()));
     if let Err(error) = &written {
-        gate.metrics
-            .log_lines_lost
-            .inc_by(memchr::memchr_iter(b'\n', block).count() as u64);
+        gate.metrics.log_lines_lost.inc_by(lines(block));
         tracing::error!(%error, path = %path.display(), "cannot write the access log");
     }
     written

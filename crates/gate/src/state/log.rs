@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::TrySendError;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -238,11 +239,17 @@ impl Lines {
 
     /// A request never waits for the disk: lines that find no room are lost, and counted.
     fn hand_over(&self, block: Vec<u8>, metrics: &Metrics) {
-        let lines = memchr::memchr_iter(b'\n', &block).count() as u64;
-        if self.to_log.try_send(block).is_err() {
-            metrics.log_lines_lost.inc_by(lines);
+        if let Err(TrySendError::Full(block) | TrySendError::Disconnected(block)) =
+            self.to_log.try_send(block)
+        {
+            metrics.log_lines_lost.inc_by(lines(&block));
         }
     }
+}
+
+/// The number of lines of a block.
+pub(crate) fn lines(block: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', block).count() as u64
 }
 
 /// A line. Every request pays for it: texts are put down as they are, and one look at the whole line tells whether one of them needed
