@@ -34,7 +34,7 @@ pub(crate) fn chart(
     let y = |share: f64| (HEIGHT - BOTTOM) * (1.0 - share / most);
     write!(
         page,
-        "<svg viewBox=\"0 -8 {WIDTH} {}\" role=\"img\" aria-label=\"shares by {axis}\"><g class=\"axis\">",
+        "<div class=\"wide\"><svg viewBox=\"0 -8 {WIDTH} {}\" role=\"img\" aria-label=\"shares by {axis}\"><g class=\"axis\">",
         HEIGHT + 8.0
     )?;
     for quarter in 0..=4 {
@@ -87,5 +87,5 @@ pub(crate) fn chart(
             left += 40.0 + 7.5 * line.name.len() as f64;
         }
     }
-    writeln!(page, "</svg>")
+    writeln!(page, "</svg></div>")
 }

@@ -107,7 +107,7 @@ fn figure(month: &str, sources: &[Heavy], page: &mut String) -> std::fmt::Result
     let y = |views: u64| (HEIGHT - BOTTOM) * (1.0 - views as f64 / top as f64);
     write!(
         page,
-        "<svg viewBox=\"0 -10 {WIDTH} {}\" role=\"img\" aria-label=\"page views of the heaviest sources of {month}\"><g class=\"axis\">",
+        "<figure><div class=\"wide\"><svg viewBox=\"0 -10 {WIDTH} {}\" role=\"img\" aria-label=\"page views of the heaviest sources of {month}\"><g class=\"axis\">",
         HEIGHT + 10.0
     )?;
     for quarter in 0..=4 {
@@ -166,7 +166,7 @@ fn figure(month: &str, sources: &[Heavy], page: &mut String) -> std::fmt::Result
         )?;
         left += 40.0 + 8.0 * name.len() as f64;
     }
-    writeln!(page, "</svg>")
+    writeln!(page, "</svg></div></figure>")
 }
 
 /// The smallest round number that is not below another and can be cut in four.
