@@ -166,7 +166,7 @@ fn is_programs(item: &Evidence) -> bool {
 
 /// True for visits that leave little doubt. Robots that drive a browser load all parts and follow links.
 fn is_robots_visits(item: &Evidence) -> bool {
-    ["even_pace", "visit_manner"].contains(&item.detector) && item.weight >= ACT_MIN
+    item.weight >= ACT_MIN && ["even_pace", "visit_manner"].contains(&item.detector)
 }
 
 /// Pages that each browser of a source fetches on a day on which it comes; none where agents are not logged.
@@ -182,8 +182,8 @@ fn pages_of_a_browser(profile: &Profile) -> f64 {
 /// and shift work have such times, too, and whoever is behind them reads.
 fn has_machines_times(profile: &Profile, evidence: &[Evidence]) -> bool {
     let is_machines =
-        |item: &Evidence| item.detector == "traffic_shape" && item.weight >= MACHINES_TIMES_MIN;
-    let reads = |item: &Evidence| item.detector == "followed_links" && item.weight < 0.0;
+        |item: &Evidence| item.weight >= MACHINES_TIMES_MIN && item.detector == "traffic_shape";
+    let reads = |item: &Evidence| item.weight < 0.0 && item.detector == "followed_links";
     // Who asks for fonts and the icon has a browser that shows pages to somebody, whether or not it names the page before.
     let shows = profile.images > 0 && profile.drawn > 0;
     !shows && evidence.iter().any(is_machines) && !evidence.iter().any(reads)
