@@ -167,8 +167,8 @@ pub struct Verdict {
     pub is_kept: bool,
     /// Why it is undecided.
     pub cause: Option<Cause>,
-    /// What signs of people would add to `decibans` if programs could not copy them. The verdict does without; an estimate of how many
-    /// people there are does not.
+    /// Decibans of signs of people beyond what the verdict allows for signs that programs can copy. Only the estimate of usage by people
+    /// counts them.
     pub withheld: f64,
 }
 

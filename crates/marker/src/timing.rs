@@ -4,8 +4,8 @@ use std::time::Instant;
 
 /// |t| from which the times of two kinds of input differ.
 pub const DIFFERENT_FROM: f64 = 10.0;
-/// The part of the time by which two kinds may differ: 15 of 1,500 nanoseconds, for which a network that varies by 50 microseconds takes a
-/// hundred million requests. Without it, a quiet machine tells apart what differs by ten of its cycles.
+/// The tolerated difference as a fraction: 15 of 1,500 ns. Through a network with 50 µs of jitter, it takes a hundred million requests to
+/// measure. Without it, ten CPU cycles fail a test on a quiet machine.
 const ALLOWED: f64 = 0.01;
 /// A machine with other work has quiet moments, a leak has none.
 const ATTEMPTS: usize = 6;

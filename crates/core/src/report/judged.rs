@@ -200,7 +200,7 @@ pub struct Judged {
     pub band: Band,
     /// Sum of the evidence in decibans, positive towards a crawler.
     pub decibans: f32,
-    /// What signs of people would add if programs could not copy them.
+    /// Decibans of copyable signs of people beyond what the verdict allows for them.
     pub withheld: f32,
     /// The rule or family that decided.
     pub decided_by: Option<&'static str>,

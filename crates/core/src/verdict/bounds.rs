@@ -41,7 +41,7 @@ const BROWSER_PAGES_MAX: f64 = 500.0;
 const FOLLOWS: f64 = -5.0;
 /// Decibans from which an act is one.
 const ACT_MIN: f64 = 9.0;
-/// Decibans of [`traffic_shape`](crate::detectors) from which its times are a machine's to all classifiers.
+/// Decibans of [`traffic_shape`](crate::detectors) from which all classifiers call the times a machine's.
 const MACHINES_TIMES_MIN: f64 = 12.5;
 
 /// Header fields that contradict the browser, or are missing. What removes one of them often removes others.
@@ -178,8 +178,8 @@ fn pages_of_a_browser(profile: &Profile) -> f64 {
     f64::from(profile.pages) / agents / f64::from(profile.bins.busy_days().max(1))
 }
 
-/// True for times that leave no doubt to any classifier, of a source that is not seen to go where links lead. Gateways that never sleep
-/// and shift work have such times, too, and whoever is behind them reads.
+/// True for times that all classifiers call a machine's, of a source that neither follows links nor shows pages. Gateways with traffic
+/// around the clock and shift workers have such times, too, but they read what they request.
 fn has_machines_times(profile: &Profile, evidence: &[Evidence]) -> bool {
     let is_machines =
         |item: &Evidence| item.weight >= MACHINES_TIMES_MIN && item.detector == "traffic_shape";
@@ -189,8 +189,8 @@ fn has_machines_times(profile: &Profile, evidence: &[Evidence]) -> bool {
     !shows && evidence.iter().any(is_machines) && !evidence.iter().any(reads)
 }
 
-/// Bounds what signs of people are worth that a program can copy for little. Returns what they would be worth more, in decibans, where
-/// nothing says that a program copied them.
+/// Bounds what signs of people are worth that a program can copy for little. Returns the decibans that this takes away, or 0 for a source
+/// that did what only programs do.
 pub(super) fn weigh_cheap_signs(
     profile: &Profile,
     evidence: &mut [Evidence],

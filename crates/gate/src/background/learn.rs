@@ -13,7 +13,6 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::mpsc::SyncSender;
-use std::sync::mpsc::TrySendError;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -29,6 +28,7 @@ use cattlegrid_store::Updater;
 use ipnet::IpNet;
 
 use crate::state::Gate;
+use crate::state::log::hand_over;
 use crate::state::log::lines;
 
 /// Lines are learned from in blocks of about this size.
@@ -54,11 +54,7 @@ pub(crate) fn write_log(
             Ok(block) => {
                 file = append(file, path, &block, gate);
                 // The log never waits for the learner.
-                if let Err(TrySendError::Full(block) | TrySendError::Disconnected(block)) =
-                    learn.try_send(block)
-                {
-                    gate.metrics.learned_lines_lost.inc_by(lines(&block));
-                }
+                hand_over(block, learn, &gate.metrics.learned_lines_lost);
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,

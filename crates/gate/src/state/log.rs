@@ -19,6 +19,7 @@ use cattlegrid_core::profile::Content;
 use cattlegrid_core::profile::Contradictions;
 use cattlegrid_core::text::is_invisible;
 use cattlegrid_http1::Method;
+use prometheus_client::metrics::counter::Counter;
 
 use crate::challenge::Page;
 use crate::settings::trust::write_address;
@@ -237,13 +238,16 @@ impl Lines {
         }
     }
 
-    /// A request never waits for the disk: lines that find no room are lost, and counted.
+    /// A request never waits for the disk.
     fn hand_over(&self, block: Vec<u8>, metrics: &Metrics) {
-        if let Err(TrySendError::Full(block) | TrySendError::Disconnected(block)) =
-            self.to_log.try_send(block)
-        {
-            metrics.log_lines_lost.inc_by(lines(&block));
-        }
+        hand_over(block, &self.to_log, &metrics.log_lines_lost);
+    }
+}
+
+/// Hands a block to another thread without waiting for it: lines that find no room are lost, and counted.
+pub(crate) fn hand_over(block: Vec<u8>, to: &SyncSender<Vec<u8>>, lost: &Counter) {
+    if let Err(TrySendError::Full(block) | TrySendError::Disconnected(block)) = to.try_send(block) {
+        lost.inc_by(lines(&block));
     }
 }
 

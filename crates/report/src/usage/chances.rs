@@ -3,8 +3,8 @@
 //! Evidence in decibans says how much likelier a crawler is than before; what was before differs from site to site, and heavy sources
 //! are crawlers more often than light ones. So the odds are taken from the log itself: clear crawlers against clear people among the
 //! sources with about as many page requests. Robots that name themselves and members of campaigns are left out: undecided sources are
-//! neither. A verdict counts little of what programs can copy for little, lest they copy it; here it counts in full, as this asks what
-//! a source is, and nobody gains by the answer. docs/report.md says how well this does.
+//! neither. Verdicts bound signs of people that programs can copy for little. Here these count in full, because misleading an estimate
+//! gains nothing. docs/report.md has the errors on simulated sites.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ use cattlegrid_core::verdict::Class;
 /// Decibans from which a source counts as a clear crawler, and down to which as a clear person.
 const CLEAR_CRAWLER: f32 = 15.0;
 const CLEAR_PERSON: f32 = -8.0;
-/// Sources that stand for what other sizes say, in a size that has few of its own.
+/// The number of sources by which each size is supplemented, in the proportion of the other sizes.
 const OTHERS: f64 = 5.0;
-/// How much less a size says about each next one.
+/// The weight of the next size in that proportion.
 const NEXT_SIZE: f64 = 0.5;
 /// Sizes: each reaches four times as far as the one before.
 const SIZES: usize = 17;
@@ -24,7 +24,7 @@ const SIZES: usize = 17;
 /// Clear crawlers and people by size.
 #[derive(Debug, Default)]
 pub(crate) struct Chances {
-    /// By what spoke against them, too: what one maker's thousand addresses did tells little about a source that did nothing of it.
+    /// Counted by the detectors that accused them: a thousand addresses of one fleet say little about a source that does nothing alike.
     crawlers: [BTreeMap<Vec<&'static str>, u64>; SIZES],
     people: [u64; SIZES],
 }
