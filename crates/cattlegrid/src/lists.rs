@@ -15,6 +15,7 @@ use cattlegrid_core::knowledge::Operator;
 use cattlegrid_core::knowledge::covered;
 use cattlegrid_core::networks::Documentation;
 use cattlegrid_core::networks::network;
+use cattlegrid_report::usage::CounterRobots;
 use ipnet::IpNet;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -26,6 +27,9 @@ use crate::files::write_whole;
 
 /// The list of robots is part of the program.
 const ROBOTS: &str = include_str!("../../../data/crawler-user-agents.json");
+
+/// So is COUNTER's list, which only its reports need.
+const COUNTER_ROBOTS: &str = include_str!("../../../data/counter-robots.txt");
 
 macro_rules! operators {
     ($($key:literal)*) => {
@@ -69,6 +73,11 @@ pub(crate) fn knowledge(folder: Option<&Path>) -> anyhow::Result<Knowledge> {
         }
     }
     Knowledge::new(ROBOTS, operators).map_err(anyhow::Error::msg)
+}
+
+/// The robots that must not count in reports by COUNTER.
+pub(crate) fn counter_robots() -> anyhow::Result<CounterRobots> {
+    CounterRobots::new(COUNTER_ROBOTS).map_err(anyhow::Error::msg)
 }
 
 /// The operators as they are part of the program.

@@ -20,6 +20,7 @@ use cattlegrid_core::request::Source;
 use cattlegrid_core::settings::Keep;
 use cattlegrid_report::usage::Baseline;
 use cattlegrid_report::usage::Beside;
+use cattlegrid_report::usage::CounterRules;
 use cattlegrid_report::usage::Counting;
 use cattlegrid_report::usage::Step;
 use cattlegrid_report::usage::Steps;
@@ -39,6 +40,7 @@ use crate::cli::SimulateArgs;
 use crate::files::is_stdout;
 use crate::files::without_mark;
 use crate::files::write_whole;
+use crate::lists;
 use crate::logs;
 use crate::second;
 use crate::second::Second;
@@ -120,7 +122,7 @@ fn of_log(
         truth: labels.map(truth).transpose()?,
         baseline: arguments.baseline.as_deref().map(baseline).transpose()?,
     };
-    let job = Job::new(arguments, &settings);
+    let job = Job::new(arguments, &settings)?;
     if !arguments.counter && arguments.write_human_log.is_none() {
         settings.keep = Keep::Views(VIEWS_MAX);
     }
@@ -142,7 +144,7 @@ const VIEWS_MAX: usize = 1 << 28;
 struct Job<'a> {
     arguments: &'a ReportArgs,
     options: UsageOptions,
-    counter: Option<cattlegrid_core::settings::CounterSettings>,
+    counter: Option<CounterRules>,
 }
 
 /// What one block of lines adds.
@@ -155,8 +157,14 @@ struct Part {
 }
 
 impl<'a> Job<'a> {
-    fn new(arguments: &'a ReportArgs, settings: &Settings) -> Job<'a> {
-        Job {
+    fn new(arguments: &'a ReportArgs, settings: &Settings) -> anyhow::Result<Job<'a>> {
+        let rules = || {
+            Ok::<_, anyhow::Error>(CounterRules {
+                items: settings.counter.clone(),
+                robots: lists::counter_robots()?,
+            })
+        };
+        Ok(Job {
             arguments,
             options: UsageOptions {
                 zone: settings.reading.zone.clone(),
@@ -164,8 +172,8 @@ impl<'a> Job<'a> {
                 heaviest: usize::from(arguments.heaviest),
                 crawler_from: settings.weights.crawler_from,
             },
-            counter: arguments.counter.then(|| settings.counter.clone()),
-        }
+            counter: arguments.counter.then(rules).transpose()?,
+        })
     }
 
     /// Counts everything, and writes the log of people on the way.
@@ -248,8 +256,8 @@ impl<'a> Job<'a> {
                     if is_written {
                         part.lines.extend_from_slice(seen.line);
                     }
-                    if let Some(settings) = &self.counter {
-                        part.counting.observe(seen, settings);
+                    if let Some(rules) = &self.counter {
+                        part.counting.observe(seen, rules);
                     }
                 }
             },

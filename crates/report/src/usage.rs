@@ -5,6 +5,7 @@ mod activity;
 mod baseline;
 mod chances;
 mod counter;
+mod counter_robots;
 mod heaviest;
 mod json;
 mod page;
@@ -30,8 +31,11 @@ pub use baseline::Baseline;
 pub use baseline::Comparison;
 use chances::Chances;
 use chances::Odds;
+pub use counter::Counter;
 pub use counter::CounterMonth;
+pub use counter::CounterRules;
 pub use counter::Counting;
+pub use counter_robots::CounterRobots;
 pub use heaviest::Heaviest;
 pub use heaviest::Heavy;
 pub use json::write_usage_json;
@@ -157,8 +161,8 @@ pub struct Usage {
     pub doubtful: Vec<Doubtful>,
     /// The comparison with a page-tagging tool.
     pub comparison: Option<Comparison>,
-    /// The metrics of COUNTER by month, where they were asked for.
-    pub counter: Option<Vec<CounterMonth>>,
+    /// The metrics of COUNTER, where they were asked for.
+    pub counter: Option<Counter>,
 }
 
 /// Counts page views.

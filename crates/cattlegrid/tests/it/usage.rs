@@ -367,6 +367,8 @@ fn the_metrics_of_counter_leave_out_double_clicks_and_robots() {
         (125, "192.0.2.1", "/away/9", 302, BROWSER),
         (126, "192.0.2.1", "/article/9/pdf", 302, BROWSER),
         (130, "198.51.100.9", "/article/7/pdf", 200, ROBOT),
+        // The owner may take it for a person, COUNTER does not.
+        (140, "192.0.2.2", "/article/7/pdf", 200, "curl/8.5.0"),
     ];
     for (second, source, target, status, agent) in items {
         let _ = writeln!(
@@ -379,9 +381,16 @@ fn the_metrics_of_counter_leave_out_double_clicks_and_robots() {
     let settings = "[counter]\ninvestigations = ['^/article/([0-9]+)$']\nrequests = ['^/article/([0-9]+)/pdf$']\nlinkouts = ['^/away/([0-9]+)$']\n";
     let settings = write(folder.path(), "settings.toml", settings.as_bytes());
     // Nine requests are too few to tell a person by.
-    let words = write(folder.path(), "words.csv", b"192.0.2.1,person\n");
+    let words = write(
+        folder.path(),
+        "words.csv",
+        b"192.0.2.1,person\n192.0.2.2,person\n",
+    );
+    let page = folder.path().join("page.html").display().to_string();
     let json = usage(&[
         "--counter",
+        "--html",
+        &page,
         "--config",
         &settings,
         "--judged",
@@ -394,6 +403,9 @@ fn the_metrics_of_counter_leave_out_double_clicks_and_robots() {
         "Total_Item_Requests": 2, "Unique_Item_Requests": 1,
     }]);
     assert_eq!(json["counter"], expected);
+    assert_eq!(json["counter_left_out"], 1);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("both steps kept the source: 1."), "{page}");
     let output = run(&["report", "--counter", &path]);
     assert!(stderr(&output).contains("[counter]"));
 }

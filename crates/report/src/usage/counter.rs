@@ -1,5 +1,5 @@
 //! The item metrics of the COUNTER Code of Practice, release 5.1.1: what is usage of an item, double clicks, and items per session
-//! (sections 7.1 to 7.3). Robots are left out before (section 7.8).
+//! (sections 7.1 to 7.3). Sources that are robots are left out before (section 7.8), user agents on COUNTER's list here.
 
 use std::collections::BTreeMap;
 use std::hash::DefaultHasher;
@@ -12,6 +12,9 @@ use cattlegrid_core::settings::Use;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::counter_robots::CounterRobots;
+use crate::words::count;
+
 /// Two clicks on one link within so many seconds are one, and the second is the one that counts.
 const DOUBLE_CLICK_SECONDS: u32 = 30;
 
@@ -19,6 +22,26 @@ const DOUBLE_CLICK_SECONDS: u32 = 30;
 #[derive(Debug, Default)]
 pub struct Counting {
     events: Vec<Event>,
+    /// Uses by user agents on COUNTER's list.
+    by_robots: u64,
+}
+
+/// What counts.
+#[derive(Debug)]
+pub struct CounterRules {
+    /// Which requests are usage of items.
+    pub items: CounterSettings,
+    /// Which user agents are left out.
+    pub robots: CounterRobots,
+}
+
+/// What was counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counter {
+    /// By month.
+    pub months: Vec<CounterMonth>,
+    /// Uses that only COUNTER's list leaves out: no step removed their sources.
+    pub by_robots: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,16 +79,47 @@ pub struct CounterMonth {
     pub unique_requests: u64,
 }
 
+/// Names of the metrics, in the order of [`CounterMonth::metrics`].
+pub(super) const METRICS: [&str; 4] = [
+    "Total_Item_Investigations",
+    "Unique_Item_Investigations",
+    "Total_Item_Requests",
+    "Unique_Item_Requests",
+];
+
+impl CounterMonth {
+    pub(super) fn metrics(&self) -> [u64; METRICS.len()] {
+        [
+            self.total_investigations,
+            self.unique_investigations,
+            self.total_requests,
+            self.unique_requests,
+        ]
+    }
+}
+
+/// What COUNTER's list left out, in a sentence.
+pub(super) fn left_out(counter: &Counter) -> String {
+    format!(
+        "Uses of items left out because COUNTER's list names the user agent, although both steps kept the source: {}.",
+        count(counter.by_robots)
+    )
+}
+
 impl Counting {
-    /// Takes in a request of a person.
-    pub fn observe(&mut self, seen: &Seen<'_>, settings: &CounterSettings) {
+    /// Takes in a request of a source that both steps keep.
+    pub fn observe(&mut self, seen: &Seen<'_>, rules: &CounterRules) {
         let request = seen.request;
         if !matches!(request.method, b"GET" | b"POST") {
             return;
         }
-        let Some((how, item)) = settings.item(request.target, request.status) else {
+        let Some((how, item)) = rules.items.item(request.target, request.status) else {
             return;
         };
+        if rules.robots.has(request.agent) {
+            self.by_robots += 1;
+            return;
+        }
         let host = request.host.value();
         let signed_in = request.user.value().map(|name| hash(&(2, name)));
         let cookie = request.session.value().map(|name| hash(&(1, name)));
@@ -88,10 +142,11 @@ impl Counting {
     /// Adds what came after it.
     pub fn absorb(&mut self, mut later: Counting) {
         self.events.append(&mut later.events);
+        self.by_robots += later.by_robots;
     }
 
     /// Counts by month.
-    pub fn finish(mut self, zone: &TimeZone) -> Vec<CounterMonth> {
+    pub fn finish(mut self, zone: &TimeZone) -> Counter {
         self.events
             .sort_unstable_by_key(|event| (event.user, event.url, event.time, event.how));
         let mut months: BTreeMap<(i16, i8), CounterMonth> = BTreeMap::new();
@@ -130,7 +185,10 @@ impl Counting {
                 month: format!("{year:04}-{number:02}"),
                 ..month
             });
-        named.collect()
+        Counter {
+            months: named.collect(),
+            by_robots: self.by_robots,
+        }
     }
 }
 
@@ -155,16 +213,21 @@ mod tests {
         }
     }
 
+    fn months(events: Vec<Event>) -> Vec<CounterMonth> {
+        let counting = Counting {
+            events,
+            by_robots: 0,
+        };
+        counting.finish(&TimeZone::UTC).months
+    }
+
     /// The examples of section 7.2: clicks at 10:01:00 and 10:01:29 are one, at 10:01:00 and 10:01:35 two. In a row of clicks, each
     /// removes the one before it.
     #[test]
     fn double_clicks_are_one_and_the_last_counts() {
         let check = |times: &[u32], expected: u64| {
             let events = times.iter().map(|time| event(1, 1, 1, *time, Use::Request));
-            let counting = Counting {
-                events: events.collect(),
-            };
-            let months = counting.finish(&TimeZone::UTC);
+            let months = months(events.collect());
             assert_eq!(months[0].total_requests, expected, "{times:?}");
             assert_eq!((months[0].unique_requests, months.len()), (1, 1));
         };
@@ -174,28 +237,23 @@ mod tests {
         check(&[60, 60, 60], 1);
         check(&[135, 60, 95], 3);
         // The second of two clicks around midnight is the next month's.
-        let counting = Counting {
-            events: vec![
-                event(1, 1, 1, 31 * 86_400 - 5, Use::Request),
-                event(1, 1, 1, 31 * 86_400 + 5, Use::Request),
-            ],
-        };
-        let months = counting.finish(&TimeZone::UTC);
+        let months = months(vec![
+            event(1, 1, 1, 31 * 86_400 - 5, Use::Request),
+            event(1, 1, 1, 31 * 86_400 + 5, Use::Request),
+        ]);
         assert_eq!([months[0].total_requests, months[1].total_requests], [0, 1]);
     }
 
     #[test]
     fn an_item_counts_once_a_session_and_a_request_is_an_investigation() {
-        let counting = Counting {
-            events: vec![
-                event(1, 1, 7, 100, Use::Investigation),
-                event(1, 2, 7, 200, Use::Request),
-                event(1, 3, 7, 300, Use::Request),
-                event(1, 4, 8, 400, Use::Investigation),
-                event(1, 1, 7, 3700, Use::Investigation),
-                event(2, 1, 7, 100, Use::Investigation),
-            ],
-        };
+        let counted = months(vec![
+            event(1, 1, 7, 100, Use::Investigation),
+            event(1, 2, 7, 200, Use::Request),
+            event(1, 3, 7, 300, Use::Request),
+            event(1, 4, 8, 400, Use::Investigation),
+            event(1, 1, 7, 3700, Use::Investigation),
+            event(2, 1, 7, 100, Use::Investigation),
+        ]);
         let expected = CounterMonth {
             month: "1970-01".to_owned(),
             total_investigations: 6,
@@ -203,14 +261,12 @@ mod tests {
             total_requests: 2,
             unique_requests: 1,
         };
-        assert_eq!(counting.finish(&TimeZone::UTC), [expected]);
+        assert_eq!(counted, [expected]);
         let in_session = |time: u32| Event {
             session: Session::Named(9),
             ..event(1, 1, 7, time, Use::Request)
         };
-        let counting = Counting {
-            events: [100, 3700, 86_500].map(in_session).to_vec(),
-        };
-        assert_eq!(counting.finish(&TimeZone::UTC)[0].unique_requests, 2);
+        let counted = months([100, 3700, 86_500].map(in_session).to_vec());
+        assert_eq!(counted[0].unique_requests, 2);
     }
 }

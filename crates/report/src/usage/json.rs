@@ -3,6 +3,7 @@
 use std::io;
 use std::io::Write;
 
+use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
 
@@ -11,6 +12,7 @@ use super::Estimate;
 use super::Period;
 use super::Step;
 use super::Usage;
+use super::counter::METRICS;
 use super::heaviest::Heavy;
 
 /// Writes everything.
@@ -36,15 +38,14 @@ fn document(usage: &Usage) -> Value {
             "negative": comparison.negative(),
         })
     });
-    let counter = usage.counter.as_ref().map(|months| {
-        let rows = months.iter().map(|month| {
-            json!({
-                "month": month.month,
-                "Total_Item_Investigations": month.total_investigations,
-                "Unique_Item_Investigations": month.unique_investigations,
-                "Total_Item_Requests": month.total_requests,
-                "Unique_Item_Requests": month.unique_requests,
-            })
+    let counter = usage.counter.as_ref().map(|counter| {
+        let rows = counter.months.iter().map(|month| {
+            let metrics = METRICS.into_iter().zip(month.metrics());
+            let mut row: Map<String, Value> = metrics
+                .map(|(name, number)| (name.to_owned(), number.into()))
+                .collect();
+            row.insert("month".to_owned(), month.month.as_str().into());
+            row
         });
         rows.collect::<Vec<_>>()
     });
@@ -73,6 +74,7 @@ fn document(usage: &Usage) -> Value {
         "most_like_people": doubtful.collect::<Vec<_>>(),
         "comparison": comparison,
         "counter": counter,
+        "counter_left_out": usage.counter.as_ref().map(|counter| counter.by_robots),
     })
 }
 

@@ -7,6 +7,9 @@ use std::io::Write;
 use super::Period;
 use super::Step;
 use super::Usage;
+use super::counter::Counter;
+use super::counter::METRICS;
+use super::counter::left_out;
 use super::heaviest::Heavy;
 use super::text::CALLS_MAX;
 use super::text::state;
@@ -60,6 +63,9 @@ fn document(usage: &Usage, page: &mut String) -> std::fmt::Result {
         list(sources, page)?;
     }
     compared(usage, page)?;
+    if let Some(counter) = &usage.counter {
+        items(counter, page)?;
+    }
     table("By day", usage.days.iter(), page)?;
     removed(usage, page)?;
     calls(usage, page)?;
@@ -234,6 +240,26 @@ fn compared(usage: &Usage, page: &mut String) -> std::fmt::Result {
         )?;
     }
     Ok(())
+}
+
+/// The item metrics of COUNTER.
+fn items(counter: &Counter, page: &mut String) -> std::fmt::Result {
+    write!(
+        page,
+        "<h2>COUNTER 5.1.1 item metrics</h2><div class=\"frame\"><table><thead><tr><th></th>"
+    )?;
+    for name in METRICS {
+        write!(page, "<th class=\"n\">{name}</th>")?;
+    }
+    writeln!(page, "</tr></thead><tbody>")?;
+    for month in &counter.months {
+        write!(page, "<tr><td>{}</td>", month.month)?;
+        for number in month.metrics() {
+            write!(page, "<td class=\"n\">{}</td>", count(number))?;
+        }
+        writeln!(page, "</tr>")?;
+    }
+    writeln!(page, "</tbody></table></div><p>{}</p>", left_out(counter))
 }
 
 fn removed(usage: &Usage, page: &mut String) -> std::fmt::Result {

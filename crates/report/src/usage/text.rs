@@ -11,6 +11,9 @@ use super::Step;
 use super::Usage;
 use super::baseline::Comparison;
 use super::baseline::difference;
+use super::counter::Counter;
+use super::counter::METRICS;
+use super::counter::left_out;
 use super::heaviest::Heaviest;
 use super::heaviest::Heavy;
 use crate::words::count;
@@ -63,29 +66,25 @@ fn document(usage: &Usage, text: &mut String) -> std::fmt::Result {
     if usage.all.truth.is_some() {
         truth(usage, text)?;
     }
-    if let Some(months) = &usage.counter {
-        writeln!(
-            text,
-            "\nCOUNTER 5.1.1 item metrics\n{:<9} {:>26} {:>27} {:>20} {:>21}",
-            "",
-            "Total_Item_Investigations",
-            "Unique_Item_Investigations",
-            "Total_Item_Requests",
-            "Unique_Item_Requests"
-        )?;
-        for month in months {
-            writeln!(
-                text,
-                "{:<9} {:>26} {:>27} {:>20} {:>21}",
-                month.month,
-                count(month.total_investigations),
-                count(month.unique_investigations),
-                count(month.total_requests),
-                count(month.unique_requests)
-            )?;
-        }
+    if let Some(counter) = &usage.counter {
+        items(counter, text)?;
     }
     Ok(())
+}
+
+/// The item metrics of COUNTER.
+fn items(counter: &Counter, text: &mut String) -> std::fmt::Result {
+    write!(text, "\nCOUNTER 5.1.1 item metrics\n{:<9}", "")?;
+    for name in METRICS {
+        write!(text, " {name:>27}")?;
+    }
+    for month in &counter.months {
+        write!(text, "\n{:<9}", month.month)?;
+        for number in month.metrics() {
+            write!(text, " {:>27}", count(number))?;
+        }
+    }
+    writeln!(text, "\n{}", left_out(counter))
 }
 
 const STEPS: [&str; 3] = ["all traffic", "after step one", "after step two"];
