@@ -187,6 +187,10 @@ impl Single {
         })
     }
 
+    fn stream(&self) -> u16 {
+        self.robot >> ROBOT_BITS
+    }
+
     fn record(&self, source: u64, traits: [u8; 3]) -> Record {
         Record {
             source,
@@ -284,7 +288,7 @@ impl Table {
                 let viewing = profile.observe(record, stream, bin, clock.bins as usize);
                 self.sites[site].1.observe_view(viewing);
                 self.visits
-                    .observe((number, profile), record, clock.silence);
+                    .observe((number, profile), record, (stream, clock.silence));
             }
             None => self.insert(record, ahead, clock),
         }
@@ -326,7 +330,7 @@ impl Table {
                 let number = self.profiles.push(profile);
                 let profile = self.profiles.get_mut(number);
                 self.visits
-                    .observe((number, profile), record, clock.silence);
+                    .observe((number, profile), record, (place.stream, clock.silence));
                 Requests::Many(number)
             }
         };
@@ -519,7 +523,7 @@ impl Single {
     fn unfold(&self, (source, traits): (u64, [u8; 3]), clock: &Clock, profile: &mut Profile) {
         *profile = Profile::default();
         let (_, bin) = clock.place(self.time);
-        let stream = self.robot >> ROBOT_BITS;
+        let stream = self.stream();
         let record = self.record(source, traits);
         profile.observe(&record, stream, bin, clock.bins as usize);
     }
@@ -542,11 +546,12 @@ impl Table {
         let mut profile = Profile::default();
         single.unfold((slot.source, slot.traits), clock, &mut profile);
         let first = single.record(slot.source, slot.traits);
+        let stream = single.stream();
         let number = self.profiles.push(profile);
         slot.body = Requests::Many(number);
         let profile = self.profiles.get_mut(number);
         self.visits
-            .observe((number, profile), &first, clock.silence);
+            .observe((number, profile), &first, (stream, clock.silence));
         number
     }
 

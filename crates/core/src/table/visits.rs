@@ -20,10 +20,14 @@ impl Place {
     const LONG: Place = Place(u32::MAX - 1);
 }
 
-/// A short visit, and the number of its profile.
+/// A short visit, the number of its profile, and the stream of its requests.
+///
+/// Files that overlap in time are streams of their own, and times go back from one to the next. Only requests of its own stream tell
+/// that a visit has ended: those of another may come from hours later, and whose share a table is another matter in each run.
 #[derive(Debug)]
 struct Short {
     profile: u32,
+    stream: u16,
     visit: Visit,
 }
 
@@ -55,12 +59,12 @@ fn is_followed(requests: u32) -> bool {
 }
 
 impl Ongoing {
-    /// Takes in a request of the profile with this number. Visits end after so many seconds of silence.
+    /// Takes in a request of the profile with this number, from a stream. Visits end after so many seconds of silence.
     pub(super) fn observe(
         &mut self,
         (number, profile): (u32, &mut Profile),
         record: &Record,
-        silence: u32,
+        (stream, silence): (u16, u32),
     ) {
         // The gate's own pages are no part of a visit to the site.
         if record.is_trap() {
@@ -76,19 +80,21 @@ impl Ongoing {
             self.places.resize(number + 1, Place::NONE);
         }
         match self.places[number] {
-            Place::NONE => self.begin((number, profile), record, silence),
+            Place::NONE => self.begin((number, profile), record, (stream, silence)),
             Place::LONG => match profile.visits_mut().latest_mut() {
                 Some(visit) if !visit.session.is_over(record.time, silence) => {
                     visit.observe(record);
                     self.note_watched(number, record);
                 }
-                _ => self.begin((number, profile), record, silence),
+                _ => self.begin((number, profile), record, (stream, silence)),
             },
             Place(at) => {
                 let at = at as usize;
-                let visit = &mut self.short[at].visit;
-                if visit.session.is_over(record.time, silence) {
+                let short = &mut self.short[at];
+                let visit = &mut short.visit;
+                if short.stream != stream || visit.session.is_over(record.time, silence) {
                     *visit = begun(record, profile);
+                    short.stream = stream;
                     return;
                 }
                 let was_pageless = visit.session.is_pageless();
@@ -150,25 +156,32 @@ impl Ongoing {
         watched.map(std::mem::take).unwrap_or_default()
     }
 
-    fn begin(&mut self, (number, profile): (usize, &mut Profile), record: &Record, silence: u32) {
+    fn begin(
+        &mut self,
+        (number, profile): (usize, &mut Profile),
+        record: &Record,
+        (stream, silence): (u16, u32),
+    ) {
         // Two looks for each new visit find all that have ended before their number has doubled.
-        self.look(record.time, silence);
-        self.look(record.time, silence);
+        self.look(record.time, (stream, silence));
+        self.look(record.time, (stream, silence));
         self.places[number] = Place(self.short.len() as u32);
         self.short.push(Short {
             profile: number as u32,
+            stream,
             visit: begun(record, profile),
         });
     }
 
     /// Removes the next visit if it ended long ago: twice as long as would do, because lines are not always in order.
-    fn look(&mut self, time: u32, silence: u32) {
+    fn look(&mut self, time: u32, (stream, silence): (u16, u32)) {
         self.hand = self.hand.checked_sub(1).unwrap_or(self.short.len());
-        let Some(Short { profile, visit }) = self.short.get(self.hand) else {
+        let Some(short) = self.short.get(self.hand) else {
             return;
         };
-        if visit.session.last.saturating_add(2 * silence) < time {
-            self.places[*profile as usize] = Place::NONE;
+        let is_over = short.visit.session.last.saturating_add(2 * silence) < time;
+        if is_over && short.stream == stream {
+            self.places[short.profile as usize] = Place::NONE;
             self.remove(self.hand);
         }
     }
@@ -225,6 +238,7 @@ mod tests {
 
     /// Profiles with the visits of their requests: number, time, page or part.
     struct Followed {
+        stream: u16,
         ongoing: Ongoing,
         profiles: Vec<Profile>,
     }
@@ -232,6 +246,7 @@ mod tests {
     impl Followed {
         fn new(many: usize) -> Followed {
             Followed {
+                stream: 0,
                 ongoing: Ongoing::default(),
                 profiles: vec![Profile::default(); many],
             }
@@ -240,7 +255,8 @@ mod tests {
         fn ask(&mut self, number: u32, record: &Record) {
             let profile = &mut self.profiles[number as usize];
             profile.observe(record, 0, 0, 240);
-            self.ongoing.observe((number, profile), record, SILENCE);
+            self.ongoing
+                .observe((number, profile), record, (self.stream, SILENCE));
         }
 
         fn page(&mut self, number: u32, time: u32) {
@@ -304,6 +320,21 @@ mod tests {
             followed.page(9_990, 600_000 + time);
         }
         assert_eq!(followed.pages_of(9_990), [6]);
+    }
+
+    #[test]
+    fn who_else_comes_does_not_show_where_files_overlap() {
+        let check = |others: u32| {
+            let mut followed = Followed::new(40);
+            (0..3).for_each(|page| followed.page(0, page * 20));
+            // Another file begins, in which hours go by.
+            followed.stream = 1;
+            (1..=others).for_each(|number| followed.page(number, number * 3600));
+            followed.stream = 0;
+            (3..6).for_each(|page| followed.page(0, page * 20));
+            followed.pages_of(0)
+        };
+        assert_eq!([check(0), check(30)], [[6], [6]]);
     }
 
     #[test]
