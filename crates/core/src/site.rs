@@ -101,6 +101,8 @@ pub struct Customs {
     pub styled: Habit,
     /// Of the readers with some style sheets, those who loaded a font or the site's icon, too.
     pub drawn: Habit,
+    /// Of the readers with pictures or fonts who name some pages, those who named the page before again and again.
+    pub chained: Habit,
     /// Sources that speak HTTP/1.0.
     pub old_protocol: u64,
     /// Sources without a user agent.
@@ -153,6 +155,10 @@ impl Customs {
         );
         self.drawn
             .observe(is_reader && profile.styles() >= STYLES, profile.drawn > 0);
+        self.chained.observe(
+            is_reader && profile.shows_pages() && profile.referrers_link >= LINKS_NAMED,
+            profile.chain * CHAINED >= profile.referrers_link,
+        );
         self.old_protocol += u64::from(odd.old_protocol * 2 > profile.requests);
         self.agentless += u64::from(odd.agents_empty * 2 > profile.requests);
         self.referring += u64::from(profile.referrers_empty < profile.referrers);
@@ -167,6 +173,7 @@ impl Customs {
         self.loaders += other.loaders;
         self.styled.absorb(other.styled);
         self.drawn.absorb(other.drawn);
+        self.chained.absorb(other.chained);
         self.old_protocol += other.old_protocol;
         self.agentless += other.agentless;
         self.referring += other.referring;
@@ -195,6 +202,9 @@ const READER_PAGES: u32 = 3;
 /// Pictures, and style sheets and scripts, from which other kinds of parts are to be expected.
 const PICTURES: u32 = 10;
 const STYLES: u32 = 5;
+/// Pages with a referrer from which it is to be expected that the page before is among them, and one in how many it is then at least.
+const LINKS_NAMED: u32 = 10;
+const CHAINED: u32 = 10;
 
 /// Totals of one window. All of them are integers that add up in any order.
 #[derive(Debug, Clone)]

@@ -245,7 +245,7 @@ impl Scope {
 
 /// Rules that say nothing about many sources together: what one of them does is not the others' doing, and what is much for one is
 /// not for all.
-const NOT_FOR_GROUPS: [&str; 17] = [
+const NOT_FOR_GROUPS: [&str; 18] = [
     "accept_language",
     "agents_of_one_page",
     "client_hints",
@@ -262,6 +262,7 @@ const NOT_FOR_GROUPS: [&str; 17] = [
     "skipped_page_parts",
     "unbalanced_traffic",
     "unnamed_links",
+    "unread_referrers",
     "visit_manner",
 ];
 

@@ -188,7 +188,7 @@ fn wrong_settings_are_refused_with_their_line() {
 #[test]
 fn detectors_explain_themselves() {
     let list = stdout(&run(&["explain"]));
-    assert_eq!(list.lines().count(), 40);
+    assert_eq!(list.lines().count(), 41);
     for name in list
         .lines()
         .filter_map(|line| line.split_whitespace().next())
@@ -621,7 +621,7 @@ fn inspect_writes_json_by_its_schema() {
             .as_array()
             .unwrap()
             .len(),
-        40
+        41
     );
     let kept = folder.path().join("one.json");
     let output = run(&["inspect", source, &log, "--json", kept.to_str().unwrap()]);

@@ -39,6 +39,7 @@ mod suspicious_sequence;
 mod traffic_shape;
 mod unbalanced_traffic;
 mod unnamed_links;
+mod unread_referrers;
 mod visit_manner;
 
 use cattlegrid_learn::series::POINTS_MIN;
@@ -55,7 +56,7 @@ pub use traffic_shape::shape_values;
 pub use visit_manner::visit_probability;
 
 /// All detectors, sorted by name. The place in this list is the detector's number everywhere.
-pub const SPECS: [Spec; 40] = [
+pub const SPECS: [Spec; 41] = [
     accept_language::SPEC,
     agents_of_one_page::SPEC,
     borrowed_referrer::SPEC,
@@ -95,6 +96,7 @@ pub const SPECS: [Spec; 40] = [
     traffic_shape::SPEC,
     unbalanced_traffic::SPEC,
     unnamed_links::SPEC,
+    unread_referrers::SPEC,
     visit_manner::SPEC,
 ];
 

@@ -53,6 +53,12 @@ const EXPECTED_MANY: f64 = 15.0;
 const DECIBANS_MANY: f64 = 12.0;
 /// Nor does a cache explain it from more pages than one person reads, where parts came with so many views of others.
 const VIEWS_MANY: f64 = 50.0;
+/// With hundreds of such views no excuse is left: one person does not read so much, and of several somebody loads parts. Then what a
+/// program copies for little, a rhythm and a referrer, must not make it undecided. It takes different pages: one that is left open and
+/// loads itself again has its parts in the cache.
+const VIEWS_HUNDREDS: f64 = 500.0;
+const DISTINCT_HUNDREDS: u64 = 50;
+const DECIBANS_HUNDREDS: f64 = 15.0;
 /// What coming again for days is worth, by the pages that were sent: hardly a cache lasts that long. It takes this share of a folder's views with
 /// parts, and all of it counts from the larger one: a verdict must not hang on a hundredth of what others happen to load.
 const DECIBANS_DAYS: [(u32, f64); 3] = [(100, 11.0), (30, 9.0), (0, 6.0)];
@@ -92,11 +98,12 @@ impl Detector for SkippedPageParts {
             true => 0.0,
             false => self.least(profile, bare, first) * share_between(first, FIRST_SHARES),
         };
-        let is_too_much = views >= VIEWS_MANY && self.is_more_than_one_reads(profile) && !loads;
-        let least = if is_too_much {
-            least.max(DECIBANS_MANY)
-        } else {
-            least
+        let is_too_much = self.is_more_than_one_reads(profile) && !loads;
+        let is_varied = profile.distinct_pages.count() >= DISTINCT_HUNDREDS;
+        let least = match views {
+            VIEWS_HUNDREDS.. if is_too_much && is_varied => DECIBANS_HUNDREDS,
+            VIEWS_MANY.. if is_too_much => least.max(DECIBANS_MANY),
+            _ => least,
         };
         if expected < self.expected_min && least == 0.0 {
             return Outcome::Abstain(Gap::NotKnown(

@@ -112,6 +112,9 @@ pub struct Profile {
     pub declared: u32,
     /// Page requests that name the page fetched just before as the one that led there, or the one from which that was opened.
     pub chain: u32,
+    /// Page requests that name another page, which is neither of these; at most 65,535. One that names a start page counts only where
+    /// parts of the page before named that page: some browsers never send more than the site.
+    pub unread: u16,
     /// Requests for fonts and the site's icon, and for parts of which it had a copy that was still good.
     pub drawn: u16,
     /// Requests for `/robots.txt`.
@@ -357,6 +360,7 @@ impl Profile {
             *mine = mine.saturating_add(theirs);
         }
         self.drawn = self.drawn.saturating_add(other.drawn);
+        self.unread = self.unread.saturating_add(other.unread);
         self.robots = self.robots.saturating_add(other.robots);
         self.robot = match (self.robot, other.robot) {
             (0, robot) | (robot, 0) => robot,
@@ -431,7 +435,10 @@ impl Profile {
     /// Notes a part of the last page, or a link followed from it, that came under another agent. True for one that came under the same.
     fn compare_agents(&mut self, record: &Record, stream: u16) -> bool {
         let last = self.trails.iter().find(|trail| trail.stream == stream);
+        let sends_paths = last.is_some_and(|last| last.has(Trail::PARTS) && !is_start(last.page));
         let Some(last) = last.filter(|last| last.leads_to(record)) else {
+            let is_unread = record.is_page() && (record.from != START || sends_paths);
+            self.unread = self.unread.saturating_add(u16::from(is_unread));
             self.note_borrowed(record);
             return false;
         };

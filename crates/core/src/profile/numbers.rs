@@ -48,6 +48,10 @@ impl Profile {
             ("of these empty", count(self.referrers_empty)),
             ("of these naming another page", count(self.referrers_link)),
             ("of these naming the page before", count(self.chain)),
+            (
+                "of these naming a page that it had left, or was never on",
+                u64::from(self.unread),
+            ),
             ("of these listings", count(self.listings().all)),
             (
                 "page requests with logged session",

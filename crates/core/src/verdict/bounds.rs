@@ -14,7 +14,7 @@ const CHEAP: [&str; 4] = [
 /// What the cheap signs are worth together at most.
 const CHEAP_MAX: f64 = -10.0;
 /// What only a program does. A program that does it can just as well load a style sheet, so that cheap signs do not excuse it.
-const ACTS: [&str; 13] = [
+const ACTS: [&str; 15] = [
     "agents_of_one_page",
     "borrowed_referrer",
     "client_hints",
@@ -24,10 +24,12 @@ const ACTS: [&str; 13] = [
     "forged_referrer",
     "hammered_login",
     "high_page_rate",
+    "no_daily_rhythm",
     "old_protocol",
     "posted_blindly",
     "probed_weak_spots",
     "suspicious_sequence",
+    "unread_referrers",
 ];
 /// What cheap signs are worth at most beside such an act, and from a browser with more pages a day than anybody reads.
 const CHEAP_AGAINST_ACTS: f64 = -2.0;

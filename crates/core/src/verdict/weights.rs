@@ -42,10 +42,9 @@ pub fn is_graded(spec: &Spec) -> bool {
 ///   Both are cheap to copy: `bounds` says what they are worth together.
 /// * People do not ask for robots.txt, nor take what it forbids after reading it: 15 and 10 to 1 beside each other.
 /// * A third of a large site, each page once, is no reading: 10 to 1. Three hundred pages in half an hour may be many people: 2.5 to 1.
-/// * A source that is as busy at night as by day may be a gateway of phones: 2.5 to 1.
 /// * Counts steadier than chance allows are a clock's: 6 to 1.
 /// * A browser that drops every session is rare where a site hands them out: 10 to 1.
-const SHIPPED: [(&str, f64, f64); 14] = [
+const SHIPPED: [(&str, f64, f64); 13] = [
     ("agents_of_one_page", 12.0, 0.0),
     // An address proves or disproves a name.
     ("claimed_operator", 40.0, 0.0),
@@ -58,7 +57,6 @@ const SHIPPED: [(&str, f64, f64); 14] = [
     ("indiscriminate_download", 10.0, 0.0),
     ("low_page_revisit", 2.0, -3.0),
     ("low_parameter_usage", 2.0, -2.0),
-    ("no_daily_rhythm", 4.0, 0.0),
     ("regular_counts", 8.0, 0.0),
     ("suspicious_referrer", 8.0, 0.0),
     ("unbalanced_traffic", 5.0, -3.0),

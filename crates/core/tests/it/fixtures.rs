@@ -1,7 +1,7 @@
 //! Detector fixtures: access logs whose comments state what each source must show.
 //!
 //! `# expect: NAME SOURCE` asks for a finding towards a crawler (towards people, for a rule that only speaks for them),
-//! `# expect: nothing SOURCE` for none.
+//! `# expect: nothing SOURCE` for none. `# expect: NAME@W SOURCE` asks for a finding of W decibans in the verdict.
 //! `# repeat: N every Ss from M sources` makes N requests of each following line, S seconds apart, from M sources;
 //! `{n}` becomes the request's number, `{s}` the source's.
 
@@ -87,7 +87,7 @@ fn every_detector_has_a_hit_and_an_honest_miss() {
             ..Settings::default()
         };
         let report = analyze(&[&fixture.lines], settings, &fixture.format, 100);
-        let found: BTreeMap<&str, Vec<&str>> = report
+        let found: BTreeMap<&str, BTreeMap<&str, f64>> = report
             .sources
             .iter()
             .map(|source| {
@@ -98,7 +98,7 @@ fn every_detector_has_a_hit_and_an_honest_miss() {
                         evidence.toward != Toward::User
                             || ["followed_links", "loaded_page_parts"].contains(&evidence.detector)
                     })
-                    .map(|evidence| evidence.detector);
+                    .map(|evidence| (evidence.detector, evidence.weight));
                 (source.source.as_str(), hits.collect())
             })
             .collect();
@@ -110,14 +110,20 @@ fn every_detector_has_a_hit_and_an_honest_miss() {
             if what == "nothing" {
                 misses += 1;
                 assert!(
-                    !shown.contains(&spec.name),
+                    !shown.contains_key(spec.name),
                     "{}: {source} shows {shown:?}",
                     spec.name
                 );
             } else {
                 hits += 1;
+                let (what, weight) = what
+                    .split_once('@')
+                    .map_or((what.as_str(), None), |(what, weight)| (what, Some(weight)));
+                let is_expected = |shown: &f64| {
+                    weight.is_none_or(|weight| *shown == weight.parse::<f64>().unwrap())
+                };
                 assert!(
-                    shown.contains(&what.as_str()),
+                    shown.get(what).is_some_and(is_expected),
                     "{}: {source} shows {shown:?}",
                     spec.name
                 );

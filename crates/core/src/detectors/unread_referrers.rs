@@ -1,0 +1,100 @@
+//! Every page is said to come from some other page, and never from the one that was fetched just before.
+//!
+//! # Why it matters
+//! Who follows a link sends as referrer the page on the screen: the one fetched last, or a list from which several were opened. A program
+//! that takes addresses from a store sends the page on which it once found each of them. It can load parts of pages, too, and looks
+//! like a reader otherwise.
+//!
+//! # When it is wrong
+//! Scripts of a page that fetch other pages name the page that they run on: such requests ask for the same again and again, or bring no
+//! parts. Behind one address, requests of others come between a page and the next, so that the detector abstains where there are many
+//! in half an hour. A browser that never sends more than the site's name is left out: it names no page with parts either. So is a site
+//! on which others do the same.
+//! What remains is no verdict beside signs of people.
+
+use super::Detector;
+use super::Family;
+use super::Spec;
+use super::settings;
+use crate::evidence::Context;
+use crate::evidence::Gap;
+use crate::evidence::Outcome;
+use crate::profile::Profile;
+
+pub(super) const SPEC: Spec = Spec::of::<UnreadReferrers>(
+    "unread_referrers",
+    Family::Headers,
+    None,
+    include_str!("unread_referrers.rs"),
+);
+
+settings! {
+    UnreadReferrers {
+        /// Stay silent below this many pages that are said to come from a page other than the one before.
+        unread_min: u16 = 100,
+        /// Share of pages that come from the page before, up to which it points to a crawler...
+        chain_max: f64 = 0.005,
+        /// ...at no more than this many pages in a busy half hour...
+        pages_max: u32 = 200,
+        /// ...if at least this share of them are different pages, and as many parts come with them...
+        distinct_min: f64 = 0.5,
+        /// ...on a site where this share of the other visitors come from the page before.
+        site_min: f64 = 0.8,
+    }
+}
+
+/// No verdict by itself: a page that fetches others by a script may look so.
+const DECIBANS: f64 = 9.0;
+
+impl Detector for UnreadReferrers {
+    fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
+        if profile.referrers == 0 && profile.pages > 0 {
+            return Outcome::Abstain(Gap::NotLogged("the referrer is"));
+        }
+        if profile.unread < self.unread_min.max(1) {
+            return Outcome::Abstain(Gap::TooFew {
+                what: "pages that come from another than the page before",
+                have: u32::from(profile.unread),
+                need: u32::from(self.unread_min.max(1)),
+            });
+        }
+        if profile.pages > self.pages_max.saturating_mul(profile.bins.busy().max(1)) {
+            return Outcome::Abstain(Gap::NotKnown(
+                "too many pages in half an hour: those of others may come between",
+            ));
+        }
+        let chain = f64::from(profile.chain) / f64::from(profile.referrers_link.max(1));
+        if chain > self.chain_max || !self.reads_pages(profile) {
+            return Outcome::Clear(chain);
+        }
+        let others = context.site.customs().chained.share();
+        let Some(others) = others.filter(|share| *share >= self.site_min) else {
+            return Outcome::Abstain(Gap::NoContrast(
+                "other visitors do not name the page before either, or there are too few of them",
+            ));
+        };
+        Outcome::learned(
+            DECIBANS,
+            format!(
+                "{} of its {} page requests give another page as referrer, but {} the page that it fetched just before",
+                profile.referrers_link,
+                profile.referrers,
+                match profile.chain {
+                    0 => "none".to_owned(),
+                    some => format!("only {some}"),
+                }
+            ),
+            &[("chain_share", chain), ("site_share", others)],
+        )
+    }
+}
+
+impl UnreadReferrers {
+    /// True for who asks for many different pages, with their parts.
+    fn reads_pages(&self, profile: &Profile) -> bool {
+        let least = self.distinct_min * f64::from(profile.pages);
+        let distinct = profile.distinct_pages.count() as f64;
+        let parts = f64::from(profile.assets_of_pages);
+        distinct >= least && parts >= least
+    }
+}
