@@ -158,11 +158,12 @@ struct Part {
 
 impl<'a> Job<'a> {
     fn new(arguments: &'a ReportArgs, settings: &Settings) -> anyhow::Result<Job<'a>> {
-        let rules = || {
-            Ok::<_, anyhow::Error>(CounterRules {
+        let counter = match arguments.counter {
+            true => Some(CounterRules {
                 items: settings.counter.clone(),
                 robots: lists::counter_robots()?,
-            })
+            }),
+            false => None,
         };
         Ok(Job {
             arguments,
@@ -172,7 +173,7 @@ impl<'a> Job<'a> {
                 heaviest: usize::from(arguments.heaviest),
                 crawler_from: settings.weights.crawler_from,
             },
-            counter: arguments.counter.then(rules).transpose()?,
+            counter,
         })
     }
 

@@ -2,12 +2,12 @@
 //!
 //! # Why it matters
 //! People sleep; even an office, a school or a whole town is quiet at some hours of the day. A program need not be. (NRIC log study.)
-//! It weighs most where one user agent requests more pages than one person reads, as evenly as hardly any crowd does.
+//! It weighs most for a single user agent with more pages a day than one person reads, at a rate that hardly changes.
 //!
 //! # When it is wrong
 //! A gateway of a mobile network, or a company with offices on several continents, is never quite asleep; nor is an exit of an
-//! anonymity network, whose users all send one user agent. So no rate is a verdict beside signs of people. Where the whole shape can be
-//! judged (`traffic_shape`), that counts instead of this rule.
+//! anonymity network, whose users all send the same user agent. Beside signs of people, the rate is not enough for a verdict. Where the
+//! whole shape can be judged (`traffic_shape`), that counts instead of this rule.
 
 use cattlegrid_learn::series::quietest_hours;
 

@@ -1,16 +1,15 @@
-//! Every page is said to come from some other page, and never from the one that was fetched just before.
+//! Referrers name other pages, but never the page that was fetched just before.
 //!
 //! # Why it matters
-//! Who follows a link sends as referrer the page on the screen: the one fetched last, or a list from which several were opened. A program
-//! that takes addresses from a store sends the page on which it once found each of them. It can load parts of pages, too, and looks
-//! like a reader otherwise.
+//! A browser that follows a link sends the page on the screen as referrer: the last one, or a list from which several were opened. A
+//! program that works on a list of URLs sends the page on which it once found each of them, or always the same page. It may load page
+//! parts, and otherwise looks like a reader.
 //!
 //! # When it is wrong
-//! Scripts of a page that fetch other pages name the page that they run on: such requests ask for the same again and again, or bring no
-//! parts. Behind one address, requests of others come between a page and the next, so that the detector abstains where there are many
-//! in half an hour. A browser that never sends more than the site's name is left out: it names no page with parts either. So is a site
-//! on which others do the same.
-//! What remains is no verdict beside signs of people.
+//! Requests of scripts name the page that they run on; they fetch the same URLs again and again, or bring no parts, and do not count.
+//! Behind a shared address, other people's requests come between two pages, so the detector abstains above a number of pages per half
+//! hour. Browsers that send only the site as referrer are left out, and so are sites where other visitors do not send the previous page
+//! either. Other honest causes remain, such as frames, so this is not enough for a verdict.
 
 use super::Detector;
 use super::Family;
@@ -76,7 +75,7 @@ impl Detector for UnreadReferrers {
         Outcome::learned(
             DECIBANS,
             format!(
-                "{} of its {} page requests give another page as referrer, but {} the page that it fetched just before",
+                "{} of its {} page requests name another page as referrer, {} of them the page that it fetched just before",
                 profile.referrers_link,
                 profile.referrers,
                 match profile.chain {

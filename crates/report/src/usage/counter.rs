@@ -13,7 +13,6 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::counter_robots::CounterRobots;
-use crate::words::count;
 
 /// Two clicks on one link within so many seconds are one, and the second is the one that counts.
 const DOUBLE_CLICK_SECONDS: u32 = 30;
@@ -96,14 +95,6 @@ impl CounterMonth {
             self.unique_requests,
         ]
     }
-}
-
-/// What COUNTER's list left out, in a sentence.
-pub(super) fn left_out(counter: &Counter) -> String {
-    format!(
-        "Uses of items left out because COUNTER's list names the user agent, although both steps kept the source: {}.",
-        count(counter.by_robots)
-    )
 }
 
 impl Counting {

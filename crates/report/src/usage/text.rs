@@ -13,7 +13,6 @@ use super::baseline::Comparison;
 use super::baseline::difference;
 use super::counter::Counter;
 use super::counter::METRICS;
-use super::counter::left_out;
 use super::heaviest::Heaviest;
 use super::heaviest::Heavy;
 use crate::words::count;
@@ -85,6 +84,14 @@ fn items(counter: &Counter, text: &mut String) -> std::fmt::Result {
         }
     }
     writeln!(text, "\n{}", left_out(counter))
+}
+
+/// What COUNTER's list left out, in a sentence.
+pub(super) fn left_out(counter: &Counter) -> String {
+    format!(
+        "Uses of items that only COUNTER's list of robots left out, because both steps kept the source: {}.",
+        count(counter.by_robots)
+    )
 }
 
 const STEPS: [&str; 3] = ["all traffic", "after step one", "after step two"];
