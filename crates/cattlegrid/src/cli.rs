@@ -6,6 +6,7 @@ mod report;
 
 use std::path::PathBuf;
 
+use clap::ArgGroup;
 use clap::Args;
 use clap::Parser;
 use clap::Subcommand;
@@ -70,7 +71,7 @@ pub(crate) enum Command {
     Gate(GateArgs),
     /// Show why the gate refused a visitor, by the number on the page, and how to let that visitor in
     Incident(IncidentArgs),
-    /// Check the gate's settings file: exit with status 0 if it is valid, else with 1 and every error with its line. Opens no listener
+    /// Check the gate's settings file: exit with status 0 if it is valid, else with 1 and what is wrong, with the line. Opens no listener
     Check {
         /// The settings file, with a [gate] section
         #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
@@ -104,26 +105,22 @@ pub(crate) struct IncidentArgs {
     /// The gate's logs, if they are not where the settings file says
     #[arg(value_name = "LOG")]
     pub(crate) logs: Vec<String>,
-    /// The gate's settings file
+    /// The gate's settings file; not for a gate that was started with --to
     #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
-    pub(crate) config: PathBuf,
+    pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("settings").required(true).args(["config", "to"]))]
 pub(crate) struct GateArgs {
     /// The settings file, with a [gate] section
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "CATTLEGRID_CONFIG",
-        required_unless_present = "to"
-    )]
+    #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Without a settings file: the address to listen on, for every host name, over plain HTTP
     #[arg(
         long,
         value_name = "ADDRESS:PORT",
-        requires = "to",
+        conflicts_with = "config",
         default_value = "127.0.0.1:8080"
     )]
     pub(crate) listen: std::net::SocketAddr,
@@ -131,7 +128,7 @@ pub(crate) struct GateArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) to: Option<String>,
     /// Without a settings file: carry decisions out. Otherwise everything passes and the log shows what would have been decided
-    #[arg(long, requires = "to")]
+    #[arg(long, conflicts_with = "config")]
     pub(crate) enforce: bool,
 }
 
@@ -189,7 +186,8 @@ pub(crate) struct PlanArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct KbArgs {
-    /// The knowledge base file [default: ~/.local/share/cattlegrid/kb.sqlite]
+    /// The knowledge base file [default: ~/.local/share/cattlegrid/kb.sqlite, or if there is none, gate/kb.sqlite beside it: that of a
+    /// gate without a settings file]
     #[arg(long, value_name = "FILE", env = "CATTLEGRID_KB", global = true)]
     pub(crate) kb: Option<PathBuf>,
     /// The gate's settings file: use the gate's knowledge base

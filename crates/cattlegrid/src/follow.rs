@@ -143,7 +143,7 @@ impl Follower<'_> {
     /// The first report: what was there when following began.
     fn begin(&mut self) -> anyhow::Result<()> {
         let report = self.analysis.judge();
-        logs::check_readable(&report, &self.pieces)?;
+        logs::check_readable(&report, &self.pieces, &[])?;
         logs::say_crowd(&report, &self.arguments.log);
         reports::write(&report, self.arguments, self.pieces.clone())?;
         self.learn(&report)?;

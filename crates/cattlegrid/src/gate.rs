@@ -23,6 +23,7 @@ use cattlegrid_input::plan;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::GateArgs;
+use crate::gate_file::default_state;
 use crate::gate_file::parse;
 use crate::gate_file::read;
 use crate::kb;
@@ -64,15 +65,14 @@ impl Given {
                 .map(Given::File)
                 .context("say --config FILE or --to URL");
         };
-        let folder = lists::data_folder().context(
-            "there is no home folder for the gate's state; write a settings file with 'state' (docs/gate.md)",
-        )?;
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let mode = match arguments.enforce {
             true => "enforce",
             false => "shadow",
         };
-        let state = folder.join("gate");
+        let state = default_state().context(
+            "there is no home folder for the gate's state; write a settings file with 'state' (docs/gate.md)",
+        )?;
         Ok(Given::Line(format!(
             "[gate]\nmode = \"{mode}\"\nstate = {}\n[[gate.listen]]\naddress = \"{}\"\n[[gate.site]]\nhosts = [\"*\"]\nupstream = {}\n",
             quoted(&state.to_string_lossy()),

@@ -40,11 +40,21 @@ pub(crate) struct Places {
     pub(crate) log: PathBuf,
 }
 
+/// Where a gate without a settings file keeps things.
+pub(crate) fn default_state() -> Option<PathBuf> {
+    Some(crate::lists::data_folder()?.join("gate"))
+}
+
+/// The knowledge base of a gate.
+pub(crate) fn base(state: &Path) -> PathBuf {
+    state.join("kb.sqlite")
+}
+
 /// Where the gate with this settings file keeps things.
 pub(crate) fn places(config: &Path) -> anyhow::Result<Places> {
     match read(config) {
         Ok((setup, _)) => Ok(Places {
-            knowledge_base: setup.state.join("kb.sqlite"),
+            knowledge_base: base(&setup.state),
             state: setup.state,
             log: setup.log,
         }),

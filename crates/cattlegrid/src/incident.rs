@@ -18,6 +18,7 @@ use serde::Deserialize;
 
 use crate::cli::IncidentArgs;
 use crate::gate_file;
+use crate::gate_file::Places;
 use crate::kb;
 use crate::logs;
 
@@ -49,7 +50,7 @@ pub(crate) fn run(arguments: &IncidentArgs) -> anyhow::Result<ExitCode> {
             printable(arguments.number.as_bytes())
         )
     })?;
-    let places = gate_file::places(&arguments.config)?;
+    let places = places(arguments.config.as_deref())?;
     let logs = match arguments.logs.as_slice() {
         [] => vec![format!("{}*", places.log.display())],
         logs => logs.to_vec(),
@@ -80,10 +81,30 @@ pub(crate) fn run(arguments: &IncidentArgs) -> anyhow::Result<ExitCode> {
         last.status
     )?;
     let entry = entry(last, &places.knowledge_base)?;
-    for line in explain(last, entry.as_ref(), &arguments.config) {
+    let base = match &arguments.config {
+        Some(config) => format!("--config {}", config.display()),
+        None => format!("--kb {}", places.knowledge_base.display()),
+    };
+    for line in explain(last, entry.as_ref(), &base) {
         writeln!(page, "  {line}")?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where the gate keeps things that was started with this settings file, or without one.
+fn places(config: Option<&Path>) -> anyhow::Result<Places> {
+    if let Some(config) = config {
+        return gate_file::places(config);
+    }
+    let state = gate_file::default_state().filter(|state| state.exists());
+    let state = state.context(
+        "no gate has run without a settings file here; name that of the gate with --config FILE",
+    )?;
+    Ok(Places {
+        knowledge_base: gate_file::base(&state),
+        log: state.join("access.log"),
+        state,
+    })
 }
 
 /// The number as the log has it: people read 0 and O, 1, I and L as the same, and leave out the hyphen.
@@ -155,13 +176,10 @@ fn entry(line: &Line, base: &Path) -> anyhow::Result<Option<Entry>> {
 }
 
 /// Why, and what the owner can do about it.
-fn explain(line: &Line, entry: Option<&Entry>, config: &Path) -> Vec<String> {
+fn explain(line: &Line, entry: Option<&Entry>, base: &str) -> Vec<String> {
     let kb = |command: &str, subject: &str| {
         let subject = printable(subject.as_bytes());
-        format!(
-            "cattlegrid kb {command} {subject} --config {}",
-            config.display()
-        )
+        format!("cattlegrid kb {command} {subject} {base}")
     };
     let why = |text: &str| vec![format!("why: {text}")];
     match (line.reason.as_str(), entry) {

@@ -56,11 +56,18 @@ pub(crate) fn run(arguments: &KbArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where the base is unless told otherwise.
+/// Where the base is unless told otherwise: in the home folder, or where a gate without a settings file keeps its own.
 fn default_path() -> anyhow::Result<PathBuf> {
-    crate::lists::data_folder()
-        .map(|folder| folder.join("kb.sqlite"))
-        .context("there is no home folder to keep the knowledge base in; say where with --kb FILE")
+    let folder = crate::lists::data_folder().context(
+        "there is no home folder to keep the knowledge base in; say where with --kb FILE",
+    )?;
+    let of_gate = crate::gate_file::default_state().map(|state| crate::gate_file::base(&state));
+    let of_gate = of_gate.filter(|path| path.exists());
+    let own = folder.join("kb.sqlite");
+    Ok(match (own.exists(), of_gate) {
+        (false, Some(of_gate)) => of_gate,
+        _ => own,
+    })
 }
 
 /// The time it is, in seconds since 1970.
@@ -152,13 +159,14 @@ fn say(path: &Path, action: Action, what: &SayArgs) -> anyhow::Result<()> {
     );
     writeln!(
         io::stdout().lock(),
-        "{} {until}: {}; 'cattlegrid kb undo {}' takes it back",
+        "{} {until}: {}, in {}; 'cattlegrid kb undo {}' takes it back",
         match action {
             Action::Allow => "allowed",
             Action::Deny => "denied",
             Action::Watch => "watched",
         },
         shown(&subject),
+        path.display(),
         applied.batch
     )?;
     Ok(())

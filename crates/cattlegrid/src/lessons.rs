@@ -213,7 +213,7 @@ fn analyze(world: &World, settings: Settings) -> anyhow::Result<Report> {
     write_log(world, &mut feed).context("the world could not be written")?;
     feed.finish();
     let report = analysis.finish();
-    logs::check_readable(&report, &[world_name(world)])?;
+    logs::check_readable(&report, &[world_name(world)], &[])?;
     Ok(report)
 }
 

@@ -109,7 +109,11 @@ pub(crate) fn read_with<T: Send, K: Send>(
         (finish(analysis), taken)
     });
     say_problems(&problems);
-    check_readable(&report, &pieces)?;
+    let misread = match arguments.format {
+        Some(_) => arguments.logs.as_slice(),
+        None => &[],
+    };
+    check_readable(&report, &pieces, misread)?;
     say_crowd(&report, arguments);
     say_no_host(&report, arguments);
     let read = Read {
@@ -428,8 +432,13 @@ pub(crate) fn progress_bar(total_bytes: u64, arguments: &LogArgs) -> ProgressBar
     }
 }
 
-/// A log that mostly could not be read would give a report about the rest, which nobody asked for.
-pub(crate) fn check_readable(report: &Report, pieces: &[String]) -> anyhow::Result<()> {
+/// A log that mostly could not be read would give a report about the rest, which nobody asked for. Logs that were read by a format of the
+/// owner's may be `misread`.
+pub(crate) fn check_readable(
+    report: &Report,
+    pieces: &[String],
+    misread: &[String],
+) -> anyhow::Result<()> {
     let lines = &report.lines;
     let unreadable = lines.unreadable();
     if unreadable * 2 <= lines.read - lines.blank {
@@ -456,20 +465,33 @@ pub(crate) fn check_readable(report: &Report, pieces: &[String]) -> anyhow::Resu
             printable(&skipped.example)
         );
     }
-    let example = lines
-        .skipped
-        .iter()
-        .max_by_key(|skipped| skipped.count)
-        .map(|skipped| &skipped.example);
-    let suggestion = example.and_then(|line| match cattlegrid_core::format::detect(line) {
-        cattlegrid_core::format::Detection::Found(format) => Some(format!(
-            "\nThese lines look like --format {}.",
-            format.name()
-        )),
-        _ => None,
+    let suggestion = recognised(misread).or_else(|| {
+        let example = lines.skipped.iter().max_by_key(|skipped| skipped.count)?;
+        match cattlegrid_core::format::detect(&example.example) {
+            cattlegrid_core::format::Detection::Found(format) => Some(format.name().to_owned()),
+            _ => None,
+        }
     });
+    let suggestion = suggestion.map(|name| format!("\nThese lines look like --format {name}."));
     message += suggestion.as_deref().unwrap_or("\nGive the log's format with --format: the format string from the server's configuration, or a name (see --help).");
     bail!(message)
+}
+
+/// The format that is recognised in the logs, if it is one.
+fn recognised(logs: &[String]) -> Option<String> {
+    // Standard input is read already.
+    let files: Vec<String> = logs.iter().filter(|log| *log != "-").cloned().collect();
+    let plan = plan(&files, &Looking::default());
+    let mut names: Vec<&str> = plan
+        .pieces
+        .iter()
+        .map(|piece| piece.format.name())
+        .collect();
+    names.dedup();
+    match names.as_slice() {
+        [name] => Some((*name).to_owned()),
+        _ => None,
+    }
 }
 
 /// Behind a proxy every visitor has the proxy's address, and no verdict means anything.

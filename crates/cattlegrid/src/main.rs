@@ -24,6 +24,7 @@ mod lessons;
 mod lists;
 mod logs;
 mod model;
+mod outputs;
 mod path_examples;
 mod paths;
 mod plan;
@@ -52,7 +53,20 @@ use clap::Parser;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let outcome = match cli::Cli::parse().command {
+    let command = cli::Cli::parse().command;
+    let outcome = outputs::check(&command).and_then(|()| run(command));
+    match outcome {
+        Ok(code) => code,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "cattlegrid: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
+    match command {
         cli::Command::Analyze(arguments) => analyze::run(&arguments),
         cli::Command::Report(arguments) => report::run(&arguments),
         cli::Command::Inspect(arguments) => inspect::run(&arguments),
@@ -101,14 +115,6 @@ fn main() -> ExitCode {
         cli::Command::Config {
             command: cli::ConfigCommand::Show,
         } => explain::show_defaults(),
-    };
-    match outcome {
-        Ok(code) => code,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "cattlegrid: {error:#}");
-            ExitCode::from(2)
-        }
     }
 }
 

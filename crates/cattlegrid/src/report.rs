@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::io::BufWriter;
@@ -18,11 +19,11 @@ use cattlegrid_core::Settings;
 use cattlegrid_core::analysis::SecondLook;
 use cattlegrid_core::request::Source;
 use cattlegrid_core::settings::Keep;
+use cattlegrid_core::text::printable;
 use cattlegrid_report::usage::Baseline;
 use cattlegrid_report::usage::Beside;
 use cattlegrid_report::usage::CounterRules;
 use cattlegrid_report::usage::Counting;
-use cattlegrid_report::usage::Step;
 use cattlegrid_report::usage::Steps;
 use cattlegrid_report::usage::Usage;
 use cattlegrid_report::usage::UsageOptions;
@@ -40,6 +41,8 @@ use crate::cli::SimulateArgs;
 use crate::files::is_stdout;
 use crate::files::without_mark;
 use crate::files::write_whole;
+use crate::labelled::Truthful;
+use crate::labelled::read_labels;
 use crate::lists;
 use crate::logs;
 use crate::second;
@@ -130,11 +133,54 @@ fn of_log(
     let first = read.report.span.unwrap_or_default().0;
     let steps = Steps::new(&look, first, &words);
     let mut usage = job.count(&mut look, &mut second, &steps, &read.report, &beside)?;
-    if beside.truth.is_some() && usage.comparison.is_none() {
-        usage.comparison = Some(Baseline::simulated(&usage).compare(&usage));
+    say_unknown(&words, &look);
+    match (&beside.truth, &arguments.labels) {
+        (Some(truth), Some(_)) => ensure!(
+            !in_log(truth.keys(), &look).is_empty(),
+            "--labels: none of its sources occurs in the log"
+        ),
+        // Of a simulated world everything is known.
+        (Some(_), None) if usage.comparison.is_none() => {
+            usage.comparison = Some(Baseline::simulated(&usage).compare(&usage));
+        }
+        _ => {}
     }
     write(&usage, arguments)?;
     Ok(ExitCode::from(if read.is_incomplete { 2 } else { 0 }))
+}
+
+/// Those of some names that are sources of the log.
+fn in_log<'a>(names: impl Iterator<Item = &'a String>, look: &SecondLook) -> BTreeSet<&'a String> {
+    let named: BTreeMap<Source, &String> = names.map(|name| (look.source(name), name)).collect();
+    let sources = look.judged().iter();
+    sources
+        .filter_map(|(source, _)| named.get(&source).copied())
+        .collect()
+}
+
+/// Judged sources that are listed where they do not occur in the log.
+const UNKNOWN_MAX: usize = 5;
+
+/// A judgement that changes nothing may be misspelt.
+fn say_unknown(words: &BTreeMap<String, Word>, look: &SecondLook) {
+    let known = in_log(words.keys(), look);
+    let unknown = words.keys().filter(|name| !known.contains(name));
+    let unknown: Vec<String> = unknown.map(|name| printable(name.as_bytes())).collect();
+    if unknown.is_empty() {
+        return;
+    }
+    let rest = match unknown.len().saturating_sub(UNKNOWN_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let shown = &unknown[..unknown.len().min(UNKNOWN_MAX)];
+    let _ = writeln!(
+        io::stderr(),
+        "cattlegrid: --judged: {} of {} sources do not occur in the log: {}{rest}. Write them as the report does",
+        unknown.len(),
+        words.len(),
+        shown.join(", ")
+    );
 }
 
 /// Bytes of page views that are kept instead of reading the log again: sixteen million.
@@ -252,7 +298,7 @@ impl<'a> Job<'a> {
                     .extend(seen.call.map(|call| (seen.glance.source, call)));
                 if (is_written || self.counter.is_some())
                     && let Some(judged) = seen.judged()
-                    && steps.of(seen.glance.source, judged) == Step::Rest
+                    && steps.of(seen.glance.source, judged).is_kept()
                 {
                     if is_written {
                         part.lines.extend_from_slice(seen.line);
@@ -346,25 +392,25 @@ fn judged(path: &Path) -> anyhow::Result<BTreeMap<String, Word>> {
                 path.display()
             ),
         };
-        words.insert(word.0.to_owned(), word.1);
+        let before = words.insert(word.0.to_owned(), word.1);
+        ensure!(
+            before.is_none_or(|before| before == word.1),
+            "--judged: {}: line {number}: '{}' was judged otherwise above; keep one of the two lines",
+            path.display(),
+            printable(word.0.as_bytes())
+        );
     }
+    ensure!(
+        !words.is_empty(),
+        "--judged: {} holds no judgement: lines of SOURCE,crawler or SOURCE,person",
+        path.display()
+    );
     Ok(words)
 }
 
-/// What sources are, by the columns `source` and `label`: true for people.
+/// What sources are: true for people.
 fn truth(path: &Path) -> anyhow::Result<BTreeMap<String, bool>> {
-    let failed = || format!("--labels: {}", path.display());
-    let mut table = csv::Reader::from_path(path).with_context(failed)?;
-    let headers = table.headers().with_context(failed)?.clone();
-    let column = |name: &str| {
-        let found = headers.iter().position(|header| header == name);
-        found.with_context(|| format!("{}: there is no column '{name}'", failed()))
-    };
-    let (source, label) = (column("source")?, column("label")?);
-    let mut truth = BTreeMap::new();
-    for row in table.records() {
-        let row = row.with_context(failed)?;
-        truth.insert(row[source].to_owned(), &row[label] == "user");
-    }
-    Ok(truth)
+    let labels = read_labels(path).context("--labels")?;
+    let is_person = |(source, known): (String, Truthful)| (source, known.label == "user");
+    Ok(labels.into_iter().map(is_person).collect())
 }

@@ -20,6 +20,7 @@ pub use plan::Looking;
 pub use plan::Piece;
 pub use plan::Plan;
 pub use plan::Progress;
+pub use plan::is_read;
 pub use plan::plan;
 
 /// What following a log brings.

@@ -1,5 +1,7 @@
 //! The order of reading: every input is looked at once, then read in the order of its first request.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
@@ -106,6 +108,28 @@ pub fn plan(arguments: &[String], looking: &Looking) -> Plan {
     // Pieces of one log come in the order of time, whatever the order of the arguments.
     plan.pieces.sort_by(|a, b| a.first.cmp(&b.first));
     plan
+}
+
+/// True for a file that the arguments name as a log, whatever its name there: what is written to it would replace the log. What only
+/// lies in a folder and is no log is not read.
+pub fn is_read(file: &Path, arguments: &[String], looking: &Looking) -> bool {
+    let Some(file) = identity(file) else {
+        return false;
+    };
+    let found = find::find(arguments, &mut Vec::new());
+    found.iter().any(|(input, naming)| {
+        let is_same = match input {
+            Input::Stdin => identity(Path::new("/dev/stdin")) == Some(file),
+            Input::File(path) => identity(path) == Some(file),
+        };
+        is_same && (*naming == Naming::Itself || look(input, looking).is_ok())
+    })
+}
+
+/// What a file is on this machine, by whatever link it is reached; nothing for a device or a pipe.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let metadata = std::fs::metadata(path).ok()?;
+    metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
 }
 
 impl Plan {

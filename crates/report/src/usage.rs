@@ -82,6 +82,19 @@ pub struct Estimate {
     pub high: f64,
 }
 
+/// What is known to be true, and what the report says of the sources of which it is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Truth {
+    /// What people did.
+    pub people: Count,
+    /// What is left after step two.
+    pub left: Count,
+    /// Page views of people, estimated.
+    pub views: f64,
+    /// People who viewed pages, estimated.
+    pub visitors: f64,
+}
+
 /// A month, a day, or all.
 #[derive(Debug, Clone, Default)]
 pub struct Period {
@@ -94,7 +107,7 @@ pub struct Period {
     /// People who viewed pages.
     pub visitors: Estimate,
     /// The truth, where it is known.
-    pub truth: Option<Count>,
+    pub truth: Option<Truth>,
 }
 
 /// What one rule removed.
@@ -157,8 +170,12 @@ pub struct Usage {
     pub thresholds: Vec<Moved>,
     /// The heaviest sources after step one.
     pub heaviest: Heaviest,
+    /// Decibans from which a source is a crawler.
+    pub crawler_from: f64,
     /// Removed sources that are most like people.
     pub doubtful: Vec<Doubtful>,
+    /// Visitors of whom the labels do not say what they are.
+    pub unlabelled: u64,
     /// The comparison with a page-tagging tool.
     pub comparison: Option<Comparison>,
     /// The metrics of COUNTER, where they were asked for.
@@ -267,7 +284,7 @@ impl Views {
             }
         }
         let odds = chances.odds();
-        let truth = beside.truth.as_ref().map(|_| Count::default());
+        let truth = beside.truth.as_ref().map(|_| Truth::default());
         let mut sums = Sums::new(&options, truth);
         for (part, number) in self.parts.into_iter().zip(0..) {
             let counted = counted(part, number, look, steps, beside, &odds);
@@ -302,10 +319,11 @@ fn counted<'a>(
         let activity = part.sources.remove(&source).unwrap_or_default();
         let step = steps.of(source, judged);
         let views = activity.views();
-        let person = match (steps.words.get(&source), step) {
-            (Some(Word::Person), _) => 1.0,
-            (Some(Word::Crawler), _) | (None, Step::One(_)) => 0.0,
-            (None, _) => odds.person(judged, part.size(source, views)),
+        let person = match step {
+            Step::Kept(_) => 1.0,
+            Step::One(_) => 0.0,
+            Step::Two(_) if step.is_settled() => 0.0,
+            Step::Two(_) | Step::Rest => odds.person(judged, part.size(source, views)),
         };
         let truth = beside.truth.as_ref().filter(|_| views > 0);
         Counted {

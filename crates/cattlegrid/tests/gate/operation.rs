@@ -250,6 +250,76 @@ fn a_second_gate_on_one_machine_is_told_what_to_do() {
     );
 }
 
+#[test]
+fn settings_come_from_a_file_or_from_the_command_line() {
+    let check = |arguments: &[&str], expected: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+            .arg("gate")
+            .args(arguments)
+            .env_remove("CATTLEGRID_CONFIG")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    };
+    let to = ["--to", "http://127.0.0.1:1"];
+    let config = ["--config", "gate.toml"];
+    check(&[to, config].concat(), "cannot be used with");
+    check(
+        &[&config[..], &["--enforce"]].concat(),
+        "cannot be used with",
+    );
+    check(&["--enforce"], "<--config <FILE>|--to <URL>>");
+    check(&[], "<--config <FILE>|--to <URL>>");
+}
+
+#[test]
+fn a_gate_without_a_settings_file_is_found_by_other_commands() {
+    let origin = Origin::start();
+    let gate = Gate::start(&origin);
+    gate.kb(&["deny", "127.0.0.5", "--yes", "--reason", "took everything"]);
+    wait_for("it is denied", || {
+        get_from("127.0.0.5", gate.address, "/", &[]).status == 403
+    });
+    let number = || {
+        let lines = gate.log();
+        let line = lines.iter().find(|line| line["incident"].is_string())?;
+        line["incident"].as_str().map(str::to_owned)
+    };
+    wait_for("the number is in the log", || number().is_some());
+    let home = tempfile::tempdir().unwrap();
+    let said = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
+            .args(arguments)
+            .env("XDG_DATA_HOME", home.path())
+            .env_remove("CATTLEGRID_CONFIG")
+            .env_remove("CATTLEGRID_KB")
+            .output()
+            .unwrap();
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap())
+    };
+    let [_, error] = said(&["incident", &number().unwrap()]);
+    assert!(error.contains("--config FILE"), "{error}");
+    // What such a gate leaves in the home folder.
+    let state = home.path().join("cattlegrid/gate");
+    fs::create_dir_all(&state).unwrap();
+    for name in ["access.log", "kb.sqlite"] {
+        fs::copy(gate.path("state").join(name), state.join(name)).unwrap();
+    }
+    let base = state.join("kb.sqlite");
+    let base = base.to_str().unwrap();
+    let [shown, error] = said(&["incident", &number().unwrap()]);
+    assert!(shown.contains("took everything"), "{shown}{error}");
+    assert!(shown.contains(&format!("--kb {base}")), "{shown}");
+    let [allowed, error] = said(&["kb", "allow", "127.0.0.5", "--yes"]);
+    assert!(allowed.contains(base), "{allowed}{error}");
+    // A base of the owner's comes first.
+    fs::copy(base, home.path().join("cattlegrid/kb.sqlite")).unwrap();
+    let [allowed, error] = said(&["kb", "allow", "127.0.0.5", "--yes"]);
+    assert!(!allowed.contains(base), "{allowed}{error}");
+}
+
 /// H207. What ends a line or turns text round for other programs stands in the log as an escape, and reads back as it was sent.
 #[test]
 fn h207_characters_that_act_on_readers_are_escaped_in_the_log() {

@@ -250,17 +250,23 @@ fn a_baseline_is_compared_and_wrong_ones_are_refused_by_line() {
         text.contains("The log has no page views in 2030-02."),
         "{text}"
     );
+    assert!(
+        text.contains("The log covers only 2 of the 31 days of 2030-01"),
+        "{text}"
+    );
     assert!(!text.contains("Warning"), "{text}");
     let more = write(
         folder.path(),
         "m.csv",
-        b"month,page_views,visitors\n2030-01,6,2\n",
+        b"month,page_views,visitors\n2030-01-01,6,2\n",
     );
     let text = stdout(&run(&["report", "--baseline", &more, &path]));
     assert!(
-        text.contains("Warning: in 2030-01 less is left than was tagged"),
+        text.contains("Warning: in 2030-01-01 less is left than was tagged"),
         "{text}"
     );
+    let compared = &usage(&["--baseline", &baseline, &path])["comparison"];
+    assert_eq!(compared["partly_covered"][0]["days_in_log"], 2);
     let wrong = write(
         folder.path(),
         "w.csv",
@@ -292,6 +298,164 @@ fn a_judgement_is_taken_from_a_file_or_the_knowledge_base() {
     let json = usage(&["--kb", kb, &path]);
     assert_eq!(json["all"]["after_step_one"], counted(2, 1, 1));
     assert_eq!(json["blacklisted_sources"], 2);
+}
+
+/// Thousands of pages without anything else are a crawler's, unless somebody knows better.
+fn heavy_log() -> String {
+    let mut log = log();
+    for second in 0..3_000 {
+        let target = format!("/page-{second}");
+        let line = log_line(second * 20, "192.0.2.9", &target, 200, "-", BROWSER);
+        let _ = writeln!(log, "{line}");
+    }
+    log
+}
+
+#[test]
+fn who_is_allowed_is_people_and_no_threshold_removes_them() {
+    let (folder, path) = file(heavy_log().as_bytes());
+    let left = |json: &Value| json["all"]["after_step_two"]["page_views"].clone();
+    assert_eq!(left(&usage(&[&path])), 5);
+    let words = write(folder.path(), "words.csv", b"192.0.2.9,person\n");
+    let kb = folder.path().join("kb.sqlite");
+    let kb = kb.to_str().unwrap();
+    // A robot with a name is allowed because it is welcome, not because it is a person.
+    for source in ["192.0.2.9", "198.51.100.9"] {
+        let said = run(&["kb", "--kb", kb, "allow", source, "--yes"]);
+        assert!(said.status.success(), "{}", stderr(&said));
+        assert!(stdout(&said).contains(kb), "{}", stdout(&said));
+    }
+    let [by_word, by_base] = [["--judged", &words], ["--kb", kb]].map(|[flag, file]| {
+        let json = usage(&[flag, file, &path]);
+        assert_eq!(left(&json), 3_005, "{flag}");
+        for moved in json["thresholds"].as_array().unwrap() {
+            assert!(
+                moved["left"]["page_views"].as_u64() >= Some(3_000),
+                "{flag}: {moved}"
+            );
+        }
+        let heaviest = &json["heaviest"]["months"][0]["sources"][0];
+        assert_eq!(heaviest["source"], "192.0.2.9");
+        assert!(heaviest["kept_by"].is_string(), "{heaviest}");
+        json["all"]["people"].clone()
+    });
+    assert_eq!(by_word, by_base);
+    let text = stdout(&run(&["report", "--kb", kb, &path]));
+    assert!(text.contains("kept: knowledge base"), "{text}");
+}
+
+#[test]
+fn judgements_without_effect_are_told() {
+    let (folder, path) = file(log().as_bytes());
+    let check = |words: &[u8], code: i32, expected: &str| {
+        let words = write(folder.path(), "words.csv", words);
+        let output = run(&["report", "--judged", &words, &path]);
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    };
+    check(
+        b"203.0.113.1,crawler\n192.0.2.1,person\n",
+        0,
+        "1 of 2 sources do not occur in the log: 203.0.113.1",
+    );
+    check(
+        b"192.0.2.1,person\n192.0.2.1,crawler\n",
+        2,
+        "line 2: '192.0.2.1' was judged otherwise above",
+    );
+    check(b"\n", 2, "holds no judgement");
+    let output = run(&["report", "--kb", "nowhere.sqlite", &path]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("there is no knowledge base nowhere.sqlite"));
+}
+
+#[test]
+fn labels_speak_only_of_the_sources_that_they_name() {
+    let (folder, path) = file(log().as_bytes());
+    let labels = |text: &str| write(folder.path(), "labels.csv", text.as_bytes());
+    let known = labels("source,label\n192.0.2.1,user\n");
+    let text = stdout(&run(&["report", "--labels", &known, &path]));
+    assert!(text.contains("2 of 3 visitors have no label"), "{text}");
+    assert!(!text.contains("page-tagging tool"), "{text}");
+    let row = text.lines().find(|line| line.starts_with("all  ")).unwrap();
+    assert!(row.contains("+0.0 %"), "{row}");
+    for (text, expected) in [
+        ("source,label\n192.0.2.1,human\n", "'human' is no label"),
+        (
+            "source,label\n203.0.113.1,user\n",
+            "none of its sources occurs in the log",
+        ),
+    ] {
+        let output = run(&["report", "--labels", &labels(text), &path]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_log_is_never_written_over() {
+    let text = log();
+    let (folder, path) = file(text.as_bytes());
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (hard, soft) = (at("hard.log"), at("soft.log"));
+    std::fs::hard_link(&path, &hard).unwrap();
+    std::os::unix::fs::symlink(&path, &soft).unwrap();
+    let refused = |arguments: &[&str], expected: &str| {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let said = stderr(&output);
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    };
+    let is_log = "is one of the logs to be read";
+    for flag in ["--write-human-log", "--html", "--json"] {
+        for name in [&path, &hard, &soft] {
+            refused(&["report", flag, name, &path], is_log);
+        }
+        refused(
+            &["report", flag, &path, folder.path().to_str().unwrap()],
+            is_log,
+        );
+    }
+    for command in ["analyze", "plan"] {
+        refused(&[command, "--html", &path, &path], is_log);
+    }
+    let page = at("page.html");
+    refused(
+        &["report", "--html", &page, "--json", &page, &path],
+        "--json and --html name the same file",
+    );
+    refused(
+        &["report", "--html", "-", &path],
+        "--html needs the name of a file",
+    );
+    // A page of an earlier run beside the logs is no log.
+    for _ in 0..2 {
+        let output = run(&["analyze", "--html", &page, folder.path().to_str().unwrap()]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn times_without_requests_are_told() {
+    let (_folder, path) = file(log().as_bytes());
+    let text = stdout(&run(&["report", "--since", "2032-01-01", &path]));
+    assert!(
+        text.contains("None of the log's 18 lines is a request in the time asked for"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_wrong_format_is_answered_with_the_recognised_one() {
+    let (_folder, path) = file(log().as_bytes());
+    let output = run(&["report", "--format", "vhost_combined", &path]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("These lines look like --format combined"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
@@ -408,6 +572,31 @@ fn the_metrics_of_counter_leave_out_double_clicks_and_robots() {
     assert!(page.contains("both steps kept the source: 1."), "{page}");
     let output = run(&["report", "--counter", &path]);
     assert!(stderr(&output).contains("[counter]"));
+    // Without user agents nobody knows whom COUNTER's list would leave out.
+    let common = write(
+        folder.path(),
+        "common.log",
+        log.lines()
+            .map(|line| format!("{}\n", line.split(" \"-\"").next().unwrap()))
+            .collect::<String>()
+            .as_bytes(),
+    );
+    let with_settings = ["--counter", "--config", &settings, "--judged", &words];
+    let json = usage(&[&with_settings[..], &[&common]].concat());
+    assert_eq!(json["counter_without_agent"], 7);
+    let text = stdout(&run(&[&["report"], &with_settings[..], &[&common]].concat()));
+    assert!(text.contains("do not conform to the Code"), "{text}");
+    // Patterns that match nothing.
+    let none = write(
+        folder.path(),
+        "none.toml",
+        b"[counter]\nrequests = ['^/nowhere/([0-9]+)$']\n",
+    );
+    let text = stdout(&run(&["report", "--counter", "--config", &none, &path]));
+    assert!(
+        text.contains("No request of people matches a pattern of [counter]"),
+        "{text}"
+    );
 }
 
 #[test]

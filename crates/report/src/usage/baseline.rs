@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use jiff::civil::Date;
+
 use super::Count;
 use super::Period;
 use super::Usage;
@@ -32,8 +34,23 @@ pub struct Comparison {
     pub rows: Vec<(Tagged, Period)>,
     /// Periods of the baseline that the log does not have.
     pub missing: Vec<String>,
+    /// Months of the log that the baseline does not have.
+    pub not_tagged: Vec<String>,
+    /// Months of the baseline that the log does not cover whole.
+    pub partly: Vec<Partly>,
     /// The baseline was made from the truth of a simulated world.
     pub is_simulated: bool,
+}
+
+/// A month that begins before the log, or ends after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partly {
+    /// `2030-01`.
+    pub month: String,
+    /// Days of it from the log's first to its last.
+    pub covered: i32,
+    /// All its days.
+    pub days: i32,
 }
 
 /// In a hundred visitors of a simulated site, so many block the tags; and of a hundred views, so many come from browsers' caches, where
@@ -49,15 +66,9 @@ impl Baseline {
             .enumerate()
             .map(|(number, line)| (number + 1, line.trim()));
         let (_, header) = lines.next().unwrap_or_default();
-        let columns: Vec<String> = header
-            .split(',')
-            .map(|column| {
-                column
-                    .trim()
-                    .trim_matches('"')
-                    .to_ascii_lowercase()
-                    .replace(' ', "_")
-            })
+        let columns: Vec<String> = fields(header)
+            .iter()
+            .map(|column| column.to_ascii_lowercase().replace(' ', "_"))
             .collect();
         let column = |names: &[&str]| {
             let found = columns
@@ -72,8 +83,8 @@ impl Baseline {
         ];
         let mut baseline = Baseline::default();
         for (number, line) in lines.filter(|(_, line)| !line.is_empty()) {
-            let (period, tagged) =
-                row(line, places).map_err(|what| format!("line {number}: {what}"))?;
+            let (period, tagged) = row(line, columns.len(), places)
+                .map_err(|what| format!("line {number}: {what}"))?;
             if baseline.periods.insert(period.clone(), tagged).is_some() {
                 return Err(format!("line {number}: {period} stands there twice"));
             }
@@ -96,7 +107,7 @@ impl Baseline {
                 .map(|period| {
                     (
                         period.name.clone(),
-                        tagged(period.truth.unwrap_or_default()),
+                        tagged(period.truth.unwrap_or_default().people),
                     )
                 })
                 .collect(),
@@ -120,9 +131,43 @@ impl Baseline {
         Comparison {
             rows,
             missing,
+            not_tagged: self.not_tagged(usage),
+            partly: self.partly(usage),
             is_simulated: self.is_simulated,
         }
     }
+
+    /// Months of the log of which it has neither the month nor a day.
+    fn not_tagged(&self, usage: &Usage) -> Vec<String> {
+        let is_tagged = |month: &str| self.periods.keys().any(|name| name.starts_with(month));
+        let months = usage.months.iter().map(|period| period.name.clone());
+        months.filter(|month| !is_tagged(month)).collect()
+    }
+
+    /// Months that begin before the log's first day with a page view, or end after its last one.
+    fn partly(&self, usage: &Usage) -> Vec<Partly> {
+        let day = |period: Option<&Period>| period.and_then(|period| period.name.parse().ok());
+        let (Some(first), Some(last)) = (day(usage.days.first()), day(usage.days.last())) else {
+            return Vec::new();
+        };
+        let months = usage.months.iter().map(|period| &period.name);
+        months
+            .filter(|month| self.periods.contains_key(*month) && !self.is_simulated)
+            .filter_map(|month| partly(month, first, last))
+            .collect()
+    }
+}
+
+fn partly(month: &str, first: Date, last: Date) -> Option<Partly> {
+    let begin: Date = format!("{month}-01").parse().ok()?;
+    let end = begin.last_of_month();
+    let covered = (last.min(end) - first.max(begin)).get_days() + 1;
+    let days = i32::from(begin.days_in_month());
+    (covered < days).then(|| Partly {
+        month: month.to_owned(),
+        covered,
+        days,
+    })
 }
 
 impl Comparison {
@@ -150,11 +195,34 @@ impl Comparison {
         })
     }
 
+    /// What keeps the numbers from being comparable, in sentences.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.missing.is_empty() {
+            let missing = self.missing.join(", ");
+            notes.push(format!("The log has no page views in {missing}."));
+        }
+        if !self.not_tagged.is_empty() {
+            let months = self.not_tagged.join(", ");
+            notes.push(format!(
+                "The page-tagging tool has no numbers for {months}."
+            ));
+        }
+        for partly in &self.partly {
+            notes.push(format!(
+                "The log covers only {} of the {} days of {}: its numbers are too low for the comparison. Compare day by day.",
+                partly.covered, partly.days, partly.month
+            ));
+        }
+        notes
+    }
+
     /// Periods in which less was left of the log than the tool counted.
     pub fn negative(&self) -> Vec<&str> {
         let rows = self.rows.iter().filter(|(tagged, period)| {
             let left = period.steps[2];
-            left.views < tagged.views || left.visitors < tagged.visitors
+            let is_whole = self.partly.iter().all(|partly| partly.month != period.name);
+            is_whole && (left.views < tagged.views || left.visitors < tagged.visitors)
         });
         rows.map(|(_, period)| period.name.as_str()).collect()
     }
@@ -168,26 +236,39 @@ pub(crate) fn difference(ours: f64, theirs: u64) -> String {
     }
 }
 
-fn row(line: &str, places: [usize; 3]) -> Result<(String, Tagged), String> {
-    let fields: Vec<&str> = line
-        .split(',')
-        .map(|field| field.trim().trim_matches('"'))
-        .collect();
-    let field = |place: usize| {
-        let found = fields.get(place).copied();
-        found.ok_or_else(|| format!("there are {} columns, which is too few", fields.len()))
-    };
+/// The fields of one line; some of them may stand in quotes.
+fn fields(line: &str) -> Vec<String> {
+    let mut reader = csv::ReaderBuilder::new();
+    let reader = reader.has_headers(false).trim(csv::Trim::All);
+    let record = reader.from_reader(line.as_bytes()).into_records().next();
+    let record = record.and_then(Result::ok).unwrap_or_default();
+    record.iter().map(str::to_owned).collect()
+}
+
+fn row(line: &str, columns: usize, places: [usize; 3]) -> Result<(String, Tagged), String> {
+    let fields = fields(line);
+    if fields.len() != columns {
+        return Err(format!(
+            "there are {} columns instead of {columns}",
+            fields.len()
+        ));
+    }
     let number = |place: usize| {
-        let text = field(place)?;
+        let text = &fields[place];
         text.parse::<u64>()
             .map_err(|_| format!("'{text}' is no number (write it without separators)"))
     };
-    let period = field(places[0])?;
+    let period = &fields[places[0]];
     let shape: String = period
         .chars()
         .map(|c| if c.is_ascii_digit() { '0' } else { c })
         .collect();
-    if !["0000-00", "0000-00-00"].contains(&shape.as_str()) {
+    let is_date = match shape.as_str() {
+        "0000-00" => format!("{period}-01").parse::<Date>().is_ok(),
+        "0000-00-00" => period.parse::<Date>().is_ok(),
+        _ => false,
+    };
+    if !is_date {
         return Err(format!(
             "'{period}' is no month like 2030-01 and no day like 2030-01-31"
         ));
@@ -196,7 +277,7 @@ fn row(line: &str, places: [usize; 3]) -> Result<(String, Tagged), String> {
         views: number(places[1])?,
         visitors: number(places[2])?,
     };
-    Ok((period.to_owned(), tagged))
+    Ok((period.clone(), tagged))
 }
 
 #[cfg(test)]
@@ -228,8 +309,51 @@ mod tests {
             "month,views,visitors\n2010-03,1,1\n2010-03,1,1",
             "line 3: 2010-03 stands there twice",
         );
+        for (row, what) in [
+            ("2015-13,1,2", "line 2: '2015-13' is no month"),
+            ("2015-02-31,1,2", "line 2: '2015-02-31' is no month"),
+            ("2015-05,\"1,500\",800", "line 2: '1,500' is no number"),
+            (
+                "2015-05,1,500,800",
+                "line 2: there are 4 columns instead of 3",
+            ),
+        ] {
+            check(&format!("period,page_views,visitors\n{row}\n"), what);
+        }
         let baseline = Baseline::parse("Month,Page Views,Visitors\n2010-03,16966,6015\n").unwrap();
         assert_eq!(baseline.periods["2010-03"].views, 16_966);
+    }
+
+    #[test]
+    fn months_that_the_log_covers_in_part_are_named_and_no_reason_to_warn() {
+        let period = |name: &str, views| Period {
+            name: name.to_owned(),
+            steps: [Count {
+                views,
+                visitors: views,
+                visits: views,
+            }; 3],
+            ..Period::default()
+        };
+        let usage = Usage {
+            months: vec![period("2015-04", 10), period("2015-05", 10)],
+            days: vec![period("2015-04-01", 10), period("2015-05-20", 10)],
+            ..Usage::default()
+        };
+        let comparison = Baseline::parse("month,views,visitors\n2015-05,50,50\n2015-07,1,1\n")
+            .unwrap()
+            .compare(&usage);
+        assert_eq!(
+            comparison.notes(),
+            [
+                "The log has no page views in 2015-07.",
+                "The page-tagging tool has no numbers for 2015-04.",
+                "The log covers only 20 of the 31 days of 2015-05: its numbers are too low for the comparison. Compare day by day."
+            ]
+        );
+        assert_eq!(comparison.negative(), Vec::<&str>::new());
+        let whole = Baseline::parse("month,views,visitors\n2015-04,50,50\n").unwrap();
+        assert_eq!(whole.compare(&usage).negative(), ["2015-04"]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::hash::Hash;
 use std::hash::Hasher;
 
 use cattlegrid_core::analysis::Seen;
+use cattlegrid_core::request::Field;
 use cattlegrid_core::settings::CounterSettings;
 use cattlegrid_core::settings::Use;
 use jiff::Timestamp;
@@ -23,6 +24,8 @@ pub struct Counting {
     events: Vec<Event>,
     /// Uses by user agents on COUNTER's list.
     by_robots: u64,
+    /// Uses of which the log does not say the user agent.
+    without_agent: u64,
 }
 
 /// What counts.
@@ -41,6 +44,8 @@ pub struct Counter {
     pub months: Vec<CounterMonth>,
     /// Uses that only COUNTER's list leaves out: no step removed their sources.
     pub by_robots: u64,
+    /// Uses of which the log does not say the user agent, so that the list could not be applied.
+    pub without_agent: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -111,6 +116,7 @@ impl Counting {
             self.by_robots += 1;
             return;
         }
+        self.without_agent += u64::from(request.agent == Field::NotLogged);
         let host = request.host.value();
         let signed_in = request.user.value().map(|name| hash(&(2, name)));
         let cookie = request.session.value().map(|name| hash(&(1, name)));
@@ -134,6 +140,7 @@ impl Counting {
     pub fn absorb(&mut self, mut later: Counting) {
         self.events.append(&mut later.events);
         self.by_robots += later.by_robots;
+        self.without_agent += later.without_agent;
     }
 
     /// Counts by month.
@@ -179,6 +186,7 @@ impl Counting {
         Counter {
             months: named.collect(),
             by_robots: self.by_robots,
+            without_agent: self.without_agent,
         }
     }
 }
@@ -207,7 +215,7 @@ mod tests {
     fn months(events: Vec<Event>) -> Vec<CounterMonth> {
         let counting = Counting {
             events,
-            by_robots: 0,
+            ..Counting::default()
         };
         counting.finish(&TimeZone::UTC).months
     }

@@ -35,6 +35,8 @@ fn document(usage: &Usage) -> Value {
             "is_simulated": comparison.is_simulated,
             "periods": rows.collect::<Vec<_>>(),
             "missing": comparison.missing,
+            "not_tagged": comparison.not_tagged,
+            "partly_covered": comparison.partly.iter().map(|partly| json!({"period": partly.month, "days_in_log": partly.covered, "days": partly.days})).collect::<Vec<_>>(),
             "negative": comparison.negative(),
         })
     });
@@ -72,8 +74,11 @@ fn document(usage: &Usage) -> Value {
         "thresholds": thresholds.map(|moved| json!({"what": moved.what, "left": number(moved.count)})).collect::<Vec<_>>(),
         "heaviest": heaviest(usage),
         "most_like_people": doubtful.collect::<Vec<_>>(),
+        "crawler_from_decibans": usage.crawler_from,
+        "unlabelled_visitors": usage.all.truth.map(|_| usage.unlabelled),
         "comparison": comparison,
         "counter": counter,
+        "counter_without_agent": usage.counter.as_ref().map(|counter| counter.without_agent),
         "counter_left_out": usage.counter.as_ref().map(|counter| counter.by_robots),
     })
 }
@@ -95,13 +100,18 @@ fn heaviest(usage: &Usage) -> Value {
 fn heavy(heavy: &Heavy) -> Value {
     let removed_by = match heavy.step {
         Step::One(by) | Step::Two(by) => Some(by),
-        Step::Rest => None,
+        Step::Kept(_) | Step::Rest => None,
+    };
+    let kept_by = match heavy.step {
+        Step::Kept(by) => Some(by),
+        _ => None,
     };
     json!({
         "source": heavy.source,
         "page_views": heavy.views,
         "class": heavy.class.name(),
         "removed_by": removed_by,
+        "kept_by": kept_by,
         "person": rounded(heavy.person),
         "agent": heavy.agent,
         "why": heavy.why,
@@ -133,7 +143,7 @@ fn period(period: &Period) -> Value {
         "after_step_one": one,
         "after_step_two": two,
         "people": {"page_views": estimate(period.views), "visitors": estimate(period.visitors)},
-        "truth": period.truth.map(number),
+        "truth": period.truth.map(|truth| number(truth.people)),
     })
 }
 

@@ -11,6 +11,7 @@ use super::counter::Counter;
 use super::counter::METRICS;
 use super::heaviest::Heavy;
 use super::text::CALLS_MAX;
+use super::text::NO_ITEMS;
 use super::text::left_out;
 use super::text::state;
 use crate::html::STYLE;
@@ -87,11 +88,7 @@ fn table<'a>(
         "<th class=\"n\">views</th><th class=\"n\">visitors</th><th class=\"n\">visits</th>"
     )?;
     for period in periods {
-        write!(
-            page,
-            "<tr><td style=\"white-space:nowrap\">{}</td>",
-            period.name
-        )?;
+        write!(page, "<tr><td class=\"date\">{}</td>", period.name)?;
         for step in period.steps {
             for number in [step.views, step.visitors, step.visits] {
                 write!(page, "<td class=\"n\">{}</td>", count(number))?;
@@ -143,6 +140,7 @@ fn figure(month: &str, sources: &[Heavy], page: &mut String) -> std::fmt::Result
     )?;
     for (place, heavy) in sources.iter().enumerate() {
         let color = match heavy.step {
+            Step::Kept(_) => "people",
             Step::Rest if heavy.class == cattlegrid_core::verdict::Class::User => "people",
             Step::Rest => "undecided",
             Step::One(_) | Step::Two(_) => "masquerading",
@@ -223,13 +221,16 @@ fn compared(usage: &Usage, page: &mut String) -> std::fmt::Result {
             "<h2>Compared with {whose}, {title}</h2><div class=\"frame\"><table><thead><tr><th></th><th class=\"n\">page views</th><th class=\"n\">visitors</th><th class=\"n\">tagged page views</th><th class=\"n\">tagged visitors</th><th class=\"n\">page views</th><th class=\"n\">visitors</th></tr></thead><tbody>"
         )?;
         for (period, cells) in comparison.cells(step) {
-            write!(page, "<tr><td>{period}</td>")?;
+            write!(page, "<tr><td class=\"date\">{period}</td>")?;
             for cell in cells {
                 write!(page, "<td class=\"n\">{cell}</td>")?;
             }
             writeln!(page, "</tr>")?;
         }
         writeln!(page, "</tbody></table></div>")?;
+    }
+    for note in comparison.notes() {
+        writeln!(page, "<p>{note}</p>")?;
     }
     let negative = comparison.negative();
     if !negative.is_empty() {
@@ -244,6 +245,13 @@ fn compared(usage: &Usage, page: &mut String) -> std::fmt::Result {
 
 /// The item metrics of COUNTER.
 fn items(counter: &Counter, page: &mut String) -> std::fmt::Result {
+    if counter.months.is_empty() {
+        return writeln!(
+            page,
+            "<h2>COUNTER 5.1.1 item metrics</h2><p>{NO_ITEMS}</p><p>{}</p>",
+            left_out(counter)
+        );
+    }
     write!(
         page,
         "<h2>COUNTER 5.1.1 item metrics</h2><div class=\"frame\"><table><thead><tr><th></th>"
@@ -253,7 +261,7 @@ fn items(counter: &Counter, page: &mut String) -> std::fmt::Result {
     }
     writeln!(page, "</tr></thead><tbody>")?;
     for month in &counter.months {
-        write!(page, "<tr><td>{}</td>", month.month)?;
+        write!(page, "<tr><td class=\"date\">{}</td>", month.month)?;
         for number in month.metrics() {
             write!(page, "<td class=\"n\">{}</td>", count(number))?;
         }

@@ -17,7 +17,9 @@ pub enum Step {
     One(&'static str),
     /// Removed in step two, by what it did: by this detector.
     Two(&'static str),
-    /// Kept.
+    /// Kept, because somebody who knows says so.
+    Kept(&'static str),
+    /// Kept by the verdict on it.
     Rest,
 }
 
@@ -27,13 +29,25 @@ impl Step {
         match self {
             Step::One(_) => 0,
             Step::Two(_) => 1,
-            Step::Rest => 2,
+            Step::Kept(_) | Step::Rest => 2,
         }
+    }
+
+    /// True for what both steps keep.
+    pub fn is_kept(self) -> bool {
+        self.survived() == 2
+    }
+
+    /// True where somebody said what the source is, so that no evidence decides.
+    pub(crate) fn is_settled(self) -> bool {
+        matches!(self, Step::Two(JUDGED) | Step::One(KNOWN) | Step::Kept(_))
     }
 }
 
-/// What removes a source that a person judged.
+/// What settles a source that a person judged.
 pub(crate) const JUDGED: &str = "judged by a person";
+/// What settles a source of the knowledge base.
+pub(crate) const KNOWN: &str = "knowledge base";
 
 /// What a person said of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +64,7 @@ pub struct Steps {
     /// What the knowledge base says.
     known: BTreeMap<Source, Action>,
     /// What somebody judged who looked at the heaviest.
-    pub(crate) words: BTreeMap<Source, Word>,
+    words: BTreeMap<Source, Word>,
 }
 
 impl Steps {
@@ -76,18 +90,19 @@ impl Steps {
         {
             return match word {
                 Word::Crawler => Step::Two(JUDGED),
-                Word::Person => Step::Rest,
+                Word::Person => Step::Kept(JUDGED),
             };
         }
-        if !self.known.is_empty()
-            && let Some(action) = self.known.get(&source)
-        {
-            return match action {
-                Action::Deny => Step::One("knowledge base"),
-                Action::Allow | Action::Watch => Step::Rest,
-            };
+        let step = by_verdict(judged);
+        if self.known.is_empty() {
+            return step;
         }
-        by_verdict(judged)
+        match self.known.get(&source) {
+            Some(Action::Deny) => Step::One(KNOWN),
+            // Robots with a name are allowed, too, and stay robots.
+            Some(Action::Allow) if !is_named(judged) => Step::Kept(KNOWN),
+            _ => step,
+        }
     }
 }
 

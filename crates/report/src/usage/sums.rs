@@ -14,13 +14,13 @@ use super::Doubtful;
 use super::Moved;
 use super::Period;
 use super::Removed;
+use super::Truth;
 use super::Usage;
 use super::UsageOptions;
 use super::activity::Activity;
 use super::activity::day_name;
 use super::activity::month_number;
 use super::heaviest::Gathering;
-use super::steps::JUDGED;
 use super::steps::Step;
 
 /// Removed sources that are listed as most like people.
@@ -42,11 +42,6 @@ pub(super) struct Counted<'a> {
 }
 
 impl Counted<'_> {
-    /// False for a source about which no threshold decides.
-    fn is_open(&self) -> bool {
-        !matches!(self.step, Step::One(_) | Step::Two(JUDGED))
-    }
-
     /// Its views, its visits, and itself.
     fn count(&self, silence: u32) -> Count {
         Count {
@@ -63,6 +58,7 @@ impl Counted<'_> {
         match (self.step, self.judged.class) {
             (Step::One(_), _) => [0.0; 3],
             (Step::Two(_), _) => [0.0, 0.0, person],
+            (Step::Kept(_), _) => [1.0; 3],
             (Step::Rest, Class::Undecided) => [0.0, person, 1.0],
             (Step::Rest, _) => [person, 1.0, 1.0],
         }
@@ -84,11 +80,13 @@ pub(super) struct Sums<'a> {
     visits: [u64; 2],
     heaviest: Gathering,
     doubtful: Vec<(f64, Source, Doubtful)>,
+    /// Visitors of whom nobody says what they are.
+    unlabelled: u64,
 }
 
 impl<'a> Sums<'a> {
     /// Nothing yet; `truth` is what each period begins with.
-    pub(super) fn new(options: &'a UsageOptions, truth: Option<Count>) -> Sums<'a> {
+    pub(super) fn new(options: &'a UsageOptions, truth: Option<Truth>) -> Sums<'a> {
         let periods = || Periods {
             truth,
             ..Periods::default()
@@ -104,6 +102,7 @@ impl<'a> Sums<'a> {
             visits: [0; 2],
             heaviest: Gathering::new(options.heaviest),
             doubtful: Vec::new(),
+            unlabelled: 0,
         }
     }
 
@@ -119,6 +118,7 @@ impl<'a> Sums<'a> {
             if source.views == 0 {
                 continue;
             }
+            self.unlabelled += u64::from(source.is_person.is_none());
             self.all.add(source, self.options, |_| 0);
             self.months
                 .add(source, self.options, |day| months.number(day));
@@ -134,7 +134,7 @@ impl<'a> Sums<'a> {
         let (step, by) = match source.step {
             Step::One(by) => (1, by),
             Step::Two(by) => (2, by),
-            Step::Rest => return,
+            Step::Kept(_) | Step::Rest => return,
         };
         let removed = self.removed.entry(source.step).or_insert(Removed {
             step,
@@ -150,12 +150,16 @@ impl<'a> Sums<'a> {
     /// silence that ends them.
     fn move_thresholds(&mut self, source: &Counted<'_>, count: Count) {
         let silence = self.options.silence;
-        if source.step == Step::Rest {
+        if source.step.is_kept() {
             for (visits, silence) in self.visits.iter_mut().zip([silence / 2, silence * 2]) {
                 *visits += source.activity.visits(silence).count() as u64;
             }
         }
-        if !source.is_open() {
+        if source.step.is_settled() || matches!(source.step, Step::One(_)) {
+            // No threshold decides about it.
+            if source.step.is_kept() {
+                self.moved.iter_mut().for_each(|moved| moved.absorb(count));
+            }
             return;
         }
         let decibans = source.judged.decibans;
@@ -240,6 +244,8 @@ impl<'a> Sums<'a> {
             removed,
             heaviest: self.heaviest.finish(report, look),
             doubtful: self.doubtful.into_iter().map(named).collect(),
+            crawler_from: self.options.crawler_from,
+            unlabelled: self.unlabelled,
             all,
             ..Usage::default()
         }
@@ -278,7 +284,7 @@ fn month_name(day: i32) -> String {
 struct Periods {
     /// By key, with one of its days.
     periods: BTreeMap<i32, (i32, Period)>,
-    truth: Option<Count>,
+    truth: Option<Truth>,
     /// What the source at hand has in each period. Kept for its room.
     own: Vec<(i32, i32, Count)>,
 }
@@ -341,8 +347,17 @@ impl Period {
         }
         self.views.add(count.views, shares);
         self.visitors.add(count.visitors, shares);
-        if source.is_person == Some(true) {
-            self.truth.get_or_insert_default().absorb(count);
+        let Some(is_person) = source.is_person else {
+            return;
+        };
+        let truth = self.truth.get_or_insert_default();
+        if is_person {
+            truth.people.absorb(count);
         }
+        if source.step.is_kept() {
+            truth.left.absorb(count);
+        }
+        truth.views += shares[1] * count.views as f64;
+        truth.visitors += shares[1] * count.visitors as f64;
     }
 }

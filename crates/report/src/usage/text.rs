@@ -5,6 +5,7 @@ use std::io;
 use std::io::Write;
 
 use cattlegrid_core::text::printable;
+use cattlegrid_core::verdict::Class;
 
 use super::Period;
 use super::Step;
@@ -32,7 +33,14 @@ pub fn write_usage(usage: &Usage, out: &mut impl Write) -> io::Result<()> {
 
 fn document(usage: &Usage, text: &mut String) -> std::fmt::Result {
     let Some((first, last)) = usage.span else {
-        return writeln!(text, "The log has no requests.");
+        return match usage.lines {
+            (0, _) => writeln!(text, "The log has no requests."),
+            (lines, _) => writeln!(
+                text,
+                "None of the log's {} lines is a request in the time asked for (--since, --until).",
+                count(lines)
+            ),
+        };
     };
     writeln!(
         text,
@@ -73,6 +81,10 @@ fn document(usage: &Usage, text: &mut String) -> std::fmt::Result {
 
 /// The item metrics of COUNTER.
 fn items(counter: &Counter, text: &mut String) -> std::fmt::Result {
+    if counter.months.is_empty() {
+        writeln!(text, "\nCOUNTER 5.1.1 item metrics\n{NO_ITEMS}")?;
+        return writeln!(text, "{}", left_out(counter));
+    }
     write!(text, "\nCOUNTER 5.1.1 item metrics\n{:<9}", "")?;
     for name in METRICS {
         write!(text, " {name:>27}")?;
@@ -86,8 +98,18 @@ fn items(counter: &Counter, text: &mut String) -> std::fmt::Result {
     writeln!(text, "\n{}", left_out(counter))
 }
 
+/// What stands in the place of an empty table.
+pub(super) const NO_ITEMS: &str =
+    "No request of people matches a pattern of [counter] in the settings file.";
+
 /// What COUNTER's list left out, in a sentence.
 pub(super) fn left_out(counter: &Counter) -> String {
+    if counter.without_agent > 0 {
+        return format!(
+            "{} uses of items have no user agent in the log, so that COUNTER's list of robots could not be applied to them: the numbers do not conform to the Code.",
+            count(counter.without_agent)
+        );
+    }
     format!(
         "Uses of items that only COUNTER's list of robots left out, because both steps kept the source: {}.",
         count(counter.by_robots)
@@ -222,8 +244,14 @@ fn thresholds(usage: &Usage, text: &mut String) -> std::fmt::Result {
     let moving = usage.thresholds.iter().filter(|moved| moved.count != now);
     writeln!(
         text,
-        "\nWhat would be left at other thresholds\n{:<48} {:>12} {:>9} {:>9}",
-        "", "page views", "visitors", "visits"
+        "\nWhat would be left at other thresholds. Now a source is a crawler from {:.0} decibans on (ten decibans make a crawler ten times\n\
+         likelier than before), and {} minutes of silence end a visit. Rows that change nothing are left out.\n{:<48} {:>12} {:>9} {:>9}",
+        usage.crawler_from,
+        usage.silence / 60,
+        "",
+        "page views",
+        "visitors",
+        "visits"
     )?;
     for moved in moving.take(THRESHOLDS_MAX) {
         writeln!(
@@ -243,22 +271,23 @@ fn heaviest(heaviest: &Heaviest, text: &mut String) -> std::fmt::Result {
         writeln!(text, "\nThe heaviest sources of {month} after step one")?;
         for (place, heavy) in sources.iter().enumerate() {
             let agent = heavy.agent.as_deref().unwrap_or("several agents, or none");
-            let why = heavy.why.as_deref().unwrap_or("nothing was found");
+            let why = heavy.why.as_deref().map(|why| format!(": {why}"));
             writeln!(
                 text,
-                "{:>4} {:<40} {:>10}  {:<34} {}: {}",
+                "{:>4} {:<40} {:>10}  {:<34} {}{}",
                 place + 1,
                 printable(heavy.source.as_bytes()),
                 count(heavy.views),
                 state(heavy),
                 printable(agent.as_bytes()),
-                why
+                why.unwrap_or_default()
             )?;
         }
     }
     writeln!(
         text,
-        "\nOf {} different sources in these lists, {} ({}) are crawlers: {} of the {} visitors after step one. Crawlers in the lists of several months: {}.",
+        "\nReasons speak of the window of days in which they were found, page views of the whole month.\n\
+         Of {} different sources in these lists, {} ({}) are crawlers: {} of the {} visitors after step one. Crawlers in the lists of several months: {}.",
         count(heaviest.sources),
         count(heaviest.crawlers),
         share(heaviest.crawlers, heaviest.sources),
@@ -284,7 +313,7 @@ fn heaviest(heaviest: &Heaviest, text: &mut String) -> std::fmt::Result {
         }
         writeln!(
             text,
-            "Then run the report again with --kb FILE; or write lines like SOURCE,crawler and SOURCE,person into a file, and give it with --judged FILE."
+            "Then run the report again with --kb FILE, the file that 'kb' names; or write lines like SOURCE,crawler and SOURCE,person into a file, and give it with --judged FILE."
         )?;
     }
     Ok(())
@@ -304,6 +333,9 @@ pub(super) fn state(heavy: &Heavy) -> String {
     match heavy.step {
         Step::One(by) => format!("known: {by}"),
         Step::Two(by) => format!("removed: {by}"),
+        Step::Kept(by) => format!("kept: {by}"),
+        // What is decided counts whole; only the estimate's range has its probability.
+        Step::Rest if heavy.class == Class::User => heavy.class.name().to_owned(),
         Step::Rest => format!("{}, {percent} % a person", heavy.class.name()),
     }
 }
@@ -338,12 +370,8 @@ fn compared(comparison: &Comparison, usage: &Usage, text: &mut String) -> std::f
             )?;
         }
     }
-    if !comparison.missing.is_empty() {
-        writeln!(
-            text,
-            "The log has no page views in {}.",
-            comparison.missing.join(", ")
-        )?;
+    for note in comparison.notes() {
+        writeln!(text, "{note}")?;
     }
     let negative = comparison.negative();
     if !negative.is_empty() {
@@ -383,18 +411,26 @@ fn truth(usage: &Usage, text: &mut String) -> std::fmt::Result {
     )?;
     for period in usage.months.iter().chain([&usage.all]) {
         let truth = period.truth.unwrap_or_default();
-        let left = period.steps[2];
+        let (people, left) = (truth.people, truth.left);
         writeln!(
             text,
             "{:<10} {:>12} {:>9} {:>16} {:>9} {:>14} {:>9}",
             period.name,
-            count(truth.views),
-            count(truth.visitors),
-            difference(left.views as f64, truth.views),
-            difference(left.visitors as f64, truth.visitors),
-            difference(period.views.value, truth.views),
-            difference(period.visitors.value, truth.visitors)
+            count(people.views),
+            count(people.visitors),
+            difference(left.views as f64, people.views),
+            difference(left.visitors as f64, people.visitors),
+            difference(truth.views, people.views),
+            difference(truth.visitors, people.visitors)
         )?;
     }
-    Ok(())
+    match usage.unlabelled {
+        0 => Ok(()),
+        some => writeln!(
+            text,
+            "{} of {} visitors have no label and are left out here.",
+            count(some),
+            count(usage.all.steps[0].visitors)
+        ),
+    }
 }

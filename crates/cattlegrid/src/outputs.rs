@@ -1,0 +1,112 @@
+//! What a command writes is none of the logs that it reads, and each file is written once: checked before anything is read.
+
+use std::path::Path;
+
+use anyhow::bail;
+use anyhow::ensure;
+use cattlegrid_core::format::Format;
+use cattlegrid_input::Looking;
+use cattlegrid_input::is_read;
+
+use crate::cli::Command;
+use crate::cli::LogArgs;
+use crate::files::is_stdout;
+
+/// Files that a command writes, with the flags that name them.
+type Outputs<'a> = Vec<(&'static str, &'a Path)>;
+
+/// Refuses to write over what is read, and a knowledge base that is not there.
+pub(crate) fn check(command: &Command) -> anyhow::Result<()> {
+    let Some((log, outputs)) = of(command) else {
+        return Ok(());
+    };
+    // Only `analyze` begins a new one.
+    if let Some(path) = &log.kb
+        && !matches!(command, Command::Analyze(_))
+    {
+        ensure!(
+            path.exists(),
+            "--kb: there is no knowledge base {}; 'cattlegrid kb' and 'analyze --kb' make one",
+            path.display()
+        );
+    }
+    check_outputs(log, &outputs)
+}
+
+fn check_outputs(log: &LogArgs, outputs: &[(&'static str, &Path)]) -> anyhow::Result<()> {
+    let looking = Looking {
+        // A wrong format is an error of its own.
+        format: log
+            .format
+            .as_deref()
+            .and_then(|format| Format::parse(format).ok()),
+        ..Looking::default()
+    };
+    for (at, (flag, path)) in outputs.iter().enumerate() {
+        if is_stdout(path) {
+            ensure!(
+                *flag == "--json",
+                "{flag} needs the name of a file; only --json writes to standard output with -"
+            );
+            continue;
+        }
+        if let Some((other, _)) = outputs[..at].iter().find(|(_, other)| other == path) {
+            bail!(
+                "{other} and {flag} name the same file, {}; give one of them another name",
+                path.display()
+            );
+        }
+        ensure!(
+            !is_read(path, &log.logs, &looking),
+            "{flag}: {} is one of the logs to be read, and would be replaced; give another file",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+/// The logs that a command reads, and what it writes.
+fn of(command: &Command) -> Option<(&LogArgs, Outputs<'_>)> {
+    let (log, outputs) = match command {
+        Command::Analyze(of) => (&of.log, vec![("--json", &of.json), ("--html", &of.html)]),
+        Command::Report(of) => (
+            &of.log,
+            vec![
+                ("--json", &of.json),
+                ("--html", &of.html),
+                ("--write-human-log", &of.write_human_log),
+            ],
+        ),
+        Command::Inspect(of) => (&of.log, vec![("--json", &of.json), ("--html", &of.html)]),
+        Command::Plan(of) => (&of.log, vec![("--json", &of.json), ("--html", &of.html)]),
+        Command::Replay(of) => (
+            &of.log,
+            vec![
+                ("--json", &of.json),
+                ("--html", &of.html),
+                ("--report", &of.report),
+            ],
+        ),
+        Command::Train(of) => (
+            &of.log,
+            vec![
+                ("--out", &of.out),
+                ("--out-settings", &of.out_settings),
+                ("--labels-out", &of.labels_out),
+            ],
+        ),
+        Command::Evaluate(of) => (
+            &of.log,
+            vec![
+                ("--json", &of.json),
+                ("--html", &of.html),
+                ("--calibration", &of.calibration),
+            ],
+        ),
+        _ => return None,
+    };
+    let given = outputs
+        .into_iter()
+        .filter_map(|(flag, path)| Some((flag, path.as_deref()?)));
+    Some((log, given.collect()))
+}
