@@ -279,8 +279,10 @@ fn a_gate_without_a_settings_file_is_found_by_other_commands() {
     let origin = Origin::start();
     let gate = Gate::start(&origin);
     gate.kb(&["deny", "127.0.0.5", "--yes", "--reason", "took everything"]);
+    // A challenge, which has no number, may come first.
     wait_for("it is denied", || {
-        get_from("127.0.0.5", gate.address, "/", &[]).status == 403
+        let page = get_from("127.0.0.5", gate.address, "/", &[("Accept", "text/html")]);
+        page.text().contains("class=\"number\"")
     });
     let number = || {
         let lines = gate.log();
