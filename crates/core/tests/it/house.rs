@@ -86,6 +86,7 @@ const LAYERS: [(&str, &[&str]); 5] = [
         &[
             "cli",
             "files",
+            "outputs",
             "table_8",
             "explain",
             "simulate",
@@ -95,7 +96,6 @@ const LAYERS: [(&str, &[&str]); 5] = [
             "model",
             "logs",
             "second",
-            "report",
             "incident",
             "paths",
             "feed",
@@ -103,6 +103,7 @@ const LAYERS: [(&str, &[&str]); 5] = [
             "inspect",
             "plan",
             "labelled",
+            "report",
             "session_examples",
             "replay",
             "train_sessions",
