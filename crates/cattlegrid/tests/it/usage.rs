@@ -586,7 +586,11 @@ fn the_metrics_of_counter_leave_out_double_clicks_and_robots() {
     assert_eq!(json["counter_without_agent"], 7);
     let text = stdout(&run(&[&["report"], &with_settings[..], &[&common]].concat()));
     assert!(text.contains("do not conform to the Code"), "{text}");
-    // Patterns that match nothing.
+}
+
+#[test]
+fn patterns_that_match_nothing_are_told() {
+    let (folder, path) = file(log().as_bytes());
     let none = write(
         folder.path(),
         "none.toml",
