@@ -71,7 +71,7 @@ pub(crate) enum Command {
     Gate(GateArgs),
     /// Show why the gate refused a visitor, by the number on the page, and how to let that visitor in
     Incident(IncidentArgs),
-    /// Check the gate's settings file: exit with status 0 if it is valid, else with 1 and what is wrong, with the line. Opens no listener
+    /// Check the gate's settings file: exit with status 0 if it is valid; otherwise print the errors with their lines and exit with 1. Opens no listener
     Check {
         /// The settings file, with a [gate] section
         #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
@@ -105,7 +105,7 @@ pub(crate) struct IncidentArgs {
     /// The gate's logs, if they are not where the settings file says
     #[arg(value_name = "LOG")]
     pub(crate) logs: Vec<String>,
-    /// The gate's settings file; not for a gate that was started with --to
+    /// The gate's settings file. Omit it for a gate that was started with --to
     #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -186,8 +186,8 @@ pub(crate) struct PlanArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct KbArgs {
-    /// The knowledge base file [default: ~/.local/share/cattlegrid/kb.sqlite, or if there is none, gate/kb.sqlite beside it: that of a
-    /// gate without a settings file]
+    /// The knowledge base file [default: ~/.local/share/cattlegrid/kb.sqlite; if it does not exist, that of a gate started with --to:
+    /// ~/.local/share/cattlegrid/gate/kb.sqlite]
     #[arg(long, value_name = "FILE", env = "CATTLEGRID_KB", global = true)]
     pub(crate) kb: Option<PathBuf>,
     /// The gate's settings file: use the gate's knowledge base

@@ -23,7 +23,7 @@ use cattlegrid_input::plan;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::GateArgs;
-use crate::gate_file::default_state;
+use crate::gate_file::default_places;
 use crate::gate_file::parse;
 use crate::gate_file::read;
 use crate::kb;
@@ -70,12 +70,12 @@ impl Given {
             true => "enforce",
             false => "shadow",
         };
-        let state = default_state().context(
+        let places = default_places().context(
             "there is no home folder for the gate's state; write a settings file with 'state' (docs/gate.md)",
         )?;
         Ok(Given::Line(format!(
             "[gate]\nmode = \"{mode}\"\nstate = {}\n[[gate.listen]]\naddress = \"{}\"\n[[gate.site]]\nhosts = [\"*\"]\nupstream = {}\n",
-            quoted(&state.to_string_lossy()),
+            quoted(&places.state.to_string_lossy()),
             arguments.listen,
             quoted(to),
         )))

@@ -40,24 +40,25 @@ pub(crate) struct Places {
     pub(crate) log: PathBuf,
 }
 
-/// Where a gate without a settings file keeps things.
-pub(crate) fn default_state() -> Option<PathBuf> {
-    Some(crate::lists::data_folder()?.join("gate"))
+/// Where a gate without a settings file keeps things; nothing if there is no home folder.
+pub(crate) fn default_places() -> Option<Places> {
+    let state = crate::lists::data_folder()?.join("gate");
+    let log = state.join("access.log");
+    Some(places_in(state, log))
 }
 
-/// The knowledge base of a gate.
-pub(crate) fn base(state: &Path) -> PathBuf {
-    state.join("kb.sqlite")
+fn places_in(state: PathBuf, log: PathBuf) -> Places {
+    Places {
+        knowledge_base: state.join("kb.sqlite"),
+        state,
+        log,
+    }
 }
 
 /// Where the gate with this settings file keeps things.
 pub(crate) fn places(config: &Path) -> anyhow::Result<Places> {
     match read(config) {
-        Ok((setup, _)) => Ok(Places {
-            knowledge_base: base(&setup.state),
-            state: setup.state,
-            log: setup.log,
-        }),
+        Ok((setup, _)) => Ok(places_in(setup.state, setup.log)),
         Err(errors) => bail!("{}: {}", config.display(), errors.join("; ")),
     }
 }

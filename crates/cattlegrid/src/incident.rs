@@ -91,20 +91,15 @@ pub(crate) fn run(arguments: &IncidentArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where the gate keeps things that was started with this settings file, or without one.
+/// Where the gate with this settings file, or without one, keeps things.
 fn places(config: Option<&Path>) -> anyhow::Result<Places> {
     if let Some(config) = config {
         return gate_file::places(config);
     }
-    let state = gate_file::default_state().filter(|state| state.exists());
-    let state = state.context(
-        "no gate has run without a settings file here; name that of the gate with --config FILE",
-    )?;
-    Ok(Places {
-        knowledge_base: gate_file::base(&state),
-        log: state.join("access.log"),
-        state,
-    })
+    let places = gate_file::default_places().filter(|places| places.state.exists());
+    places.context(
+        "no gate was started here without a settings file; name the gate's settings file with --config FILE",
+    )
 }
 
 /// The number as the log has it: people read 0 and O, 1, I and L as the same, and leave out the hyphen.

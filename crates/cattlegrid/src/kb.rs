@@ -61,7 +61,7 @@ fn default_path() -> anyhow::Result<PathBuf> {
     let folder = crate::lists::data_folder().context(
         "there is no home folder to keep the knowledge base in; say where with --kb FILE",
     )?;
-    let of_gate = crate::gate_file::default_state().map(|state| crate::gate_file::base(&state));
+    let of_gate = crate::gate_file::default_places().map(|places| places.knowledge_base);
     let of_gate = of_gate.filter(|path| path.exists());
     let own = folder.join("kb.sqlite");
     Ok(match (own.exists(), of_gate) {

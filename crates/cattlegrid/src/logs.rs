@@ -432,8 +432,8 @@ pub(crate) fn progress_bar(total_bytes: u64, arguments: &LogArgs) -> ProgressBar
     }
 }
 
-/// A log that mostly could not be read would give a report about the rest, which nobody asked for. Logs that were read by a format of the
-/// owner's may be `misread`.
+/// A log that mostly could not be read would give a report about the rest, which nobody asked for. `misread` are logs that were read with
+/// --format, which may be wrong.
 pub(crate) fn check_readable(
     report: &Report,
     pieces: &[String],
@@ -482,16 +482,22 @@ fn recognised(logs: &[String]) -> Option<String> {
     // Standard input is read already.
     let files: Vec<String> = logs.iter().filter(|log| *log != "-").cloned().collect();
     let plan = plan(&files, &Looking::default());
+    match format_names(&plan).as_slice() {
+        [name] => Some((*name).to_owned()),
+        _ => None,
+    }
+}
+
+/// The formats of the logs, each once.
+fn format_names(plan: &Plan) -> Vec<&str> {
     let mut names: Vec<&str> = plan
         .pieces
         .iter()
         .map(|piece| piece.format.name())
         .collect();
+    names.sort_unstable();
     names.dedup();
-    match names.as_slice() {
-        [name] => Some((*name).to_owned()),
-        _ => None,
-    }
+    names
 }
 
 /// Behind a proxy every visitor has the proxy's address, and no verdict means anything.
@@ -526,13 +532,7 @@ fn say_formats(plan: &Plan, arguments: &LogArgs) {
     if arguments.quiet || arguments.format.is_some() {
         return;
     }
-    let mut names: Vec<&str> = plan
-        .pieces
-        .iter()
-        .map(|piece| piece.format.name())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
+    let names = format_names(plan);
     let files = if plan.pieces.len() == 1 {
         "1 log".to_owned()
     } else {

@@ -1,6 +1,7 @@
 //! The command line: reads arguments, runs one command, turns the outcome into an exit status.
 
 mod analyze;
+mod arguments;
 mod campaign_series;
 mod cli;
 mod evaluate;
@@ -24,7 +25,6 @@ mod lessons;
 mod lists;
 mod logs;
 mod model;
-mod outputs;
 mod path_examples;
 mod paths;
 mod plan;
@@ -54,7 +54,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let command = cli::Cli::parse().command;
-    let outcome = outputs::check(&command).and_then(|()| run(command));
+    let outcome = arguments::check(&command).and_then(|()| run(command));
     match outcome {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,

@@ -137,7 +137,7 @@ fn of_log(
     match (&beside.truth, &arguments.labels) {
         (Some(truth), Some(_)) => ensure!(
             !in_log(truth.keys(), &look).is_empty(),
-            "--labels: none of its sources occurs in the log"
+            "--labels: none of its sources is in the log"
         ),
         // Of a simulated world everything is known.
         (Some(_), None) if usage.comparison.is_none() => {
@@ -149,7 +149,7 @@ fn of_log(
     Ok(ExitCode::from(if read.is_incomplete { 2 } else { 0 }))
 }
 
-/// Those of some names that are sources of the log.
+/// The names that are sources of the log.
 fn in_log<'a>(names: impl Iterator<Item = &'a String>, look: &SecondLook) -> BTreeSet<&'a String> {
     let named: BTreeMap<Source, &String> = names.map(|name| (look.source(name), name)).collect();
     let sources = look.judged().iter();
@@ -158,7 +158,7 @@ fn in_log<'a>(names: impl Iterator<Item = &'a String>, look: &SecondLook) -> BTr
         .collect()
 }
 
-/// Judged sources that are listed where they do not occur in the log.
+/// Judged sources that are not in the log: so many are listed.
 const UNKNOWN_MAX: usize = 5;
 
 /// A judgement that changes nothing may be misspelt.
@@ -176,7 +176,7 @@ fn say_unknown(words: &BTreeMap<String, Word>, look: &SecondLook) {
     let shown = &unknown[..unknown.len().min(UNKNOWN_MAX)];
     let _ = writeln!(
         io::stderr(),
-        "cattlegrid: --judged: {} of {} sources do not occur in the log: {}{rest}. Write them as the report does",
+        "cattlegrid: --judged: {} of {} sources are not in the log: {}{rest}. Write sources exactly as the report prints them",
         unknown.len(),
         words.len(),
         shown.join(", ")
@@ -395,14 +395,14 @@ fn judged(path: &Path) -> anyhow::Result<BTreeMap<String, Word>> {
         let before = words.insert(word.0.to_owned(), word.1);
         ensure!(
             before.is_none_or(|before| before == word.1),
-            "--judged: {}: line {number}: '{}' was judged otherwise above; keep one of the two lines",
+            "--judged: {}: line {number}: '{}' contradicts an earlier line; remove one of them",
             path.display(),
             printable(word.0.as_bytes())
         );
     }
     ensure!(
         !words.is_empty(),
-        "--judged: {} holds no judgement: lines of SOURCE,crawler or SOURCE,person",
+        "--judged: {} is empty; it needs lines like SOURCE,crawler or SOURCE,person",
         path.display()
     );
     Ok(words)

@@ -110,8 +110,7 @@ pub fn plan(arguments: &[String], looking: &Looking) -> Plan {
     plan
 }
 
-/// True for a file that the arguments name as a log, whatever its name there: what is written to it would replace the log. What only
-/// lies in a folder and is no log is not read.
+/// True for a file that is one of the inputs, also through a link. A file in an input folder counts only if it looks like a log.
 pub fn is_read(file: &Path, arguments: &[String], looking: &Looking) -> bool {
     let Some(file) = identity(file) else {
         return false;
@@ -126,7 +125,7 @@ pub fn is_read(file: &Path, arguments: &[String], looking: &Looking) -> bool {
     })
 }
 
-/// What a file is on this machine, by whatever link it is reached; nothing for a device or a pipe.
+/// Device and inode of a file, which all its links share; nothing for a device or a pipe.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let metadata = std::fs::metadata(path).ok()?;
     metadata.is_file().then(|| (metadata.dev(), metadata.ino()))

@@ -40,6 +40,7 @@ pub use heaviest::Heaviest;
 pub use heaviest::Heavy;
 pub use json::write_usage_json;
 pub use page::write_usage_html;
+use steps::JUDGED;
 pub use steps::Step;
 pub use steps::Steps;
 pub use steps::Word;
@@ -321,8 +322,7 @@ fn counted<'a>(
         let views = activity.views();
         let person = match step {
             Step::Kept(_) => 1.0,
-            Step::One(_) => 0.0,
-            Step::Two(_) if step.is_settled() => 0.0,
+            Step::One(_) | Step::Two(JUDGED) => 0.0,
             Step::Two(_) | Step::Rest => odds.person(judged, part.size(source, views)),
         };
         let truth = beside.truth.as_ref().filter(|_| views > 0);

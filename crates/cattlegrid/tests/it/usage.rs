@@ -57,6 +57,15 @@ fn usage(arguments: &[&str]) -> Value {
     json
 }
 
+/// A log without referrers and user agents.
+fn in_common(log: &str) -> String {
+    let short = |line: &str| {
+        let line = line.split(" \"http").next().unwrap();
+        format!("{}\n", line.split(" \"-\"").next().unwrap())
+    };
+    log.lines().map(short).collect()
+}
+
 fn counted(views: u64, visitors: u64, visits: u64) -> Value {
     json!({"page_views": views, "visitors": visitors, "visits": visits})
 }
@@ -356,14 +365,14 @@ fn judgements_without_effect_are_told() {
     check(
         b"203.0.113.1,crawler\n192.0.2.1,person\n",
         0,
-        "1 of 2 sources do not occur in the log: 203.0.113.1",
+        "1 of 2 sources are not in the log: 203.0.113.1",
     );
     check(
         b"192.0.2.1,person\n192.0.2.1,crawler\n",
         2,
-        "line 2: '192.0.2.1' was judged otherwise above",
+        "line 2: '192.0.2.1' contradicts an earlier line",
     );
-    check(b"\n", 2, "holds no judgement");
+    check(b"\n", 2, "is empty; it needs lines");
     let output = run(&["report", "--kb", "nowhere.sqlite", &path]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("there is no knowledge base nowhere.sqlite"));
@@ -383,7 +392,7 @@ fn labels_speak_only_of_the_sources_that_they_name() {
         ("source,label\n192.0.2.1,human\n", "'human' is no label"),
         (
             "source,label\n203.0.113.1,user\n",
-            "none of its sources occurs in the log",
+            "none of its sources is in the log",
         ),
     ] {
         let output = run(&["report", "--labels", &labels(text), &path]);
@@ -407,7 +416,7 @@ fn a_log_is_never_written_over() {
         assert!(said.contains(expected), "{arguments:?}: {said}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     };
-    let is_log = "is one of the logs to be read";
+    let is_log = "is one of the input logs";
     for flag in ["--write-human-log", "--html", "--json"] {
         for name in [&path, &hard, &soft] {
             refused(&["report", flag, name, &path], is_log);
@@ -423,11 +432,11 @@ fn a_log_is_never_written_over() {
     let page = at("page.html");
     refused(
         &["report", "--html", &page, "--json", &page, &path],
-        "--json and --html name the same file",
+        "--json and --html both write to",
     );
     refused(
         &["report", "--html", "-", &path],
-        "--html needs the name of a file",
+        "--html needs a file name",
     );
     // A page of an earlier run beside the logs is no log.
     for _ in 0..2 {
@@ -441,7 +450,7 @@ fn times_without_requests_are_told() {
     let (_folder, path) = file(log().as_bytes());
     let text = stdout(&run(&["report", "--since", "2032-01-01", &path]));
     assert!(
-        text.contains("None of the log's 18 lines is a request in the time asked for"),
+        text.contains("no requests between --since and --until (of 18 lines)"),
         "{text}"
     );
 }
@@ -474,21 +483,7 @@ fn odd_logs_are_counted_as_they_are() {
     ]);
     assert_eq!(json["all"]["after_step_two"], counted(0, 0, 0));
     // No user agents and no referrers.
-    let common: String = log()
-        .lines()
-        .map(|line| {
-            format!(
-                "{}\n",
-                line.split(" \"http")
-                    .next()
-                    .unwrap()
-                    .split(" \"-\"")
-                    .next()
-                    .unwrap()
-            )
-        })
-        .collect();
-    let (_folder, path) = file(common.as_bytes());
+    let (_folder, path) = file(in_common(&log()).as_bytes());
     let json = usage(&["--format", "common", &path]);
     assert_eq!(json["all"]["all"], counted(10, 3, 4));
     // A line from another year among the others does not count, here and in the log of people.
@@ -573,14 +568,7 @@ fn the_metrics_of_counter_leave_out_double_clicks_and_robots() {
     let output = run(&["report", "--counter", &path]);
     assert!(stderr(&output).contains("[counter]"));
     // Without user agents nobody knows whom COUNTER's list would leave out.
-    let common = write(
-        folder.path(),
-        "common.log",
-        log.lines()
-            .map(|line| format!("{}\n", line.split(" \"-\"").next().unwrap()))
-            .collect::<String>()
-            .as_bytes(),
-    );
+    let common = write(folder.path(), "common.log", in_common(&log).as_bytes());
     let with_settings = ["--counter", "--config", &settings, "--judged", &words];
     let json = usage(&[&with_settings[..], &[&common]].concat());
     assert_eq!(json["counter_without_agent"], 7);
@@ -598,7 +586,7 @@ fn patterns_that_match_nothing_are_told() {
     );
     let text = stdout(&run(&["report", "--counter", "--config", &none, &path]));
     assert!(
-        text.contains("No request of people matches a pattern of [counter]"),
+        text.contains("No request by people matches a pattern in [counter]"),
         "{text}"
     );
 }

@@ -107,7 +107,7 @@ fn named_now_and_then(profile: &Profile, context: &Context<'_>, declared: f64) -
     Outcome::learned(
         decibans,
         format!(
-            "{} of its {} requests carry user agents of robots, {name} among them, the others that of a browser",
+            "{} of its {} requests have the user agent of a robot, such as {name}; the others have that of a browser",
             profile.declared, profile.agents_logged
         ),
         &[("declared_share", declared)],

@@ -86,7 +86,7 @@ const LAYERS: [(&str, &[&str]); 5] = [
         &[
             "cli",
             "files",
-            "outputs",
+            "arguments",
             "table_8",
             "explain",
             "simulate",

@@ -195,7 +195,7 @@ impl Comparison {
         })
     }
 
-    /// What keeps the numbers from being comparable, in sentences.
+    /// Why some numbers cannot be compared, in sentences.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.missing.is_empty() {
@@ -210,7 +210,7 @@ impl Comparison {
         }
         for partly in &self.partly {
             notes.push(format!(
-                "The log covers only {} of the {} days of {}: its numbers are too low for the comparison. Compare day by day.",
+                "The log covers only {} of the {} days of {}, so its numbers for that month are too low to compare. Compare days instead.",
                 partly.covered, partly.days, partly.month
             ));
         }
@@ -348,7 +348,7 @@ mod tests {
             [
                 "The log has no page views in 2015-07.",
                 "The page-tagging tool has no numbers for 2015-04.",
-                "The log covers only 20 of the 31 days of 2015-05: its numbers are too low for the comparison. Compare day by day."
+                "The log covers only 20 of the 31 days of 2015-05, so its numbers for that month are too low to compare. Compare days instead."
             ]
         );
         assert_eq!(comparison.negative(), Vec::<&str>::new());

@@ -17,7 +17,7 @@ pub enum Step {
     One(&'static str),
     /// Removed in step two, by what it did: by this detector.
     Two(&'static str),
-    /// Kept, because somebody who knows says so.
+    /// Kept because a person or the knowledge base says so, whatever it did.
     Kept(&'static str),
     /// Kept by the verdict on it.
     Rest,
@@ -37,17 +37,12 @@ impl Step {
     pub fn is_kept(self) -> bool {
         self.survived() == 2
     }
-
-    /// True where somebody said what the source is, so that no evidence decides.
-    pub(crate) fn is_settled(self) -> bool {
-        matches!(self, Step::Two(JUDGED) | Step::One(KNOWN) | Step::Kept(_))
-    }
 }
 
-/// What settles a source that a person judged.
+/// A source that a person judged.
 pub(crate) const JUDGED: &str = "judged by a person";
-/// What settles a source of the knowledge base.
-pub(crate) const KNOWN: &str = "knowledge base";
+/// A source that the knowledge base allows or denies.
+const KNOWN: &str = "knowledge base";
 
 /// What a person said of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

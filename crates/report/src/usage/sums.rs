@@ -21,6 +21,7 @@ use super::activity::Activity;
 use super::activity::day_name;
 use super::activity::month_number;
 use super::heaviest::Gathering;
+use super::steps::JUDGED;
 use super::steps::Step;
 
 /// Removed sources that are listed as most like people.
@@ -155,12 +156,11 @@ impl<'a> Sums<'a> {
                 *visits += source.activity.visits(silence).count() as u64;
             }
         }
-        if source.step.is_settled() || matches!(source.step, Step::One(_)) {
-            // No threshold decides about it.
-            if source.step.is_kept() {
-                self.moved.iter_mut().for_each(|moved| moved.absorb(count));
-            }
-            return;
+        match source.step {
+            // No threshold decides about these.
+            Step::One(_) | Step::Two(JUDGED) => return,
+            Step::Kept(_) => return self.moved.iter_mut().for_each(|moved| moved.absorb(count)),
+            Step::Two(_) | Step::Rest => {}
         }
         let decibans = source.judged.decibans;
         let from = self.options.crawler_from;

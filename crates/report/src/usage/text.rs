@@ -37,7 +37,7 @@ fn document(usage: &Usage, text: &mut String) -> std::fmt::Result {
             (0, _) => writeln!(text, "The log has no requests."),
             (lines, _) => writeln!(
                 text,
-                "None of the log's {} lines is a request in the time asked for (--since, --until).",
+                "The log has no requests between --since and --until (of {} lines).",
                 count(lines)
             ),
         };
@@ -100,13 +100,13 @@ fn items(counter: &Counter, text: &mut String) -> std::fmt::Result {
 
 /// What stands in the place of an empty table.
 pub(super) const NO_ITEMS: &str =
-    "No request of people matches a pattern of [counter] in the settings file.";
+    "No request by people matches a pattern in [counter] of the settings file.";
 
 /// What COUNTER's list left out, in a sentence.
 pub(super) fn left_out(counter: &Counter) -> String {
     if counter.without_agent > 0 {
         return format!(
-            "{} uses of items have no user agent in the log, so that COUNTER's list of robots could not be applied to them: the numbers do not conform to the Code.",
+            "The log has no user agent for {} uses of items. COUNTER's list of robots cannot be applied to them, so the numbers do not conform to the Code.",
             count(counter.without_agent)
         );
     }
@@ -244,8 +244,8 @@ fn thresholds(usage: &Usage, text: &mut String) -> std::fmt::Result {
     let moving = usage.thresholds.iter().filter(|moved| moved.count != now);
     writeln!(
         text,
-        "\nWhat would be left at other thresholds. Now a source is a crawler from {:.0} decibans on (ten decibans make a crawler ten times\n\
-         likelier than before), and {} minutes of silence end a visit. Rows that change nothing are left out.\n{:<48} {:>12} {:>9} {:>9}",
+        "\nWhat would be left at other thresholds\nThe current threshold is {:.0} decibans (each 10 decibans of evidence multiply the odds of a crawler by ten), and a visit ends after\n\
+         {} minutes of silence. Thresholds that change nothing are not listed.\n{:<48} {:>12} {:>9} {:>9}",
         usage.crawler_from,
         usage.silence / 60,
         "",
@@ -286,7 +286,7 @@ fn heaviest(heaviest: &Heaviest, text: &mut String) -> std::fmt::Result {
     }
     writeln!(
         text,
-        "\nReasons speak of the window of days in which they were found, page views of the whole month.\n\
+        "\nReasons refer to the window in which they were found, page views to the whole month.\n\
          Of {} different sources in these lists, {} ({}) are crawlers: {} of the {} visitors after step one. Crawlers in the lists of several months: {}.",
         count(heaviest.sources),
         count(heaviest.crawlers),
@@ -313,7 +313,7 @@ fn heaviest(heaviest: &Heaviest, text: &mut String) -> std::fmt::Result {
         }
         writeln!(
             text,
-            "Then run the report again with --kb FILE, the file that 'kb' names; or write lines like SOURCE,crawler and SOURCE,person into a file, and give it with --judged FILE."
+            "Then run the report again with --kb FILE ('kb allow' and 'kb deny' print its name); or write lines like SOURCE,crawler and SOURCE,person into a file, and give it with --judged FILE."
         )?;
     }
     Ok(())
@@ -334,7 +334,7 @@ pub(super) fn state(heavy: &Heavy) -> String {
         Step::One(by) => format!("known: {by}"),
         Step::Two(by) => format!("removed: {by}"),
         Step::Kept(by) => format!("kept: {by}"),
-        // What is decided counts whole; only the estimate's range has its probability.
+        // Decided sources count fully; only the range of the estimate uses their probability.
         Step::Rest if heavy.class == Class::User => heavy.class.name().to_owned(),
         Step::Rest => format!("{}, {percent} % a person", heavy.class.name()),
     }
@@ -428,7 +428,7 @@ fn truth(usage: &Usage, text: &mut String) -> std::fmt::Result {
         0 => Ok(()),
         some => writeln!(
             text,
-            "{} of {} visitors have no label and are left out here.",
+            "{} of {} visitors have no label and are not in this table.",
             count(some),
             count(usage.all.steps[0].visitors)
         ),

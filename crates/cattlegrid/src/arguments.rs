@@ -1,4 +1,5 @@
-//! What a command writes is none of the logs that it reads, and each file is written once: checked before anything is read.
+//! Errors in the arguments that the parser cannot see, found before anything is read: outputs that would replace an input or each other, and
+//! a knowledge base that does not exist.
 
 use std::path::Path;
 
@@ -15,18 +16,18 @@ use crate::files::is_stdout;
 /// Files that a command writes, with the flags that name them.
 type Outputs<'a> = Vec<(&'static str, &'a Path)>;
 
-/// Refuses to write over what is read, and a knowledge base that is not there.
+/// Checks the arguments of commands that read logs.
 pub(crate) fn check(command: &Command) -> anyhow::Result<()> {
     let Some((log, outputs)) = of(command) else {
         return Ok(());
     };
-    // Only `analyze` begins a new one.
+    // Only `analyze` creates one.
     if let Some(path) = &log.kb
         && !matches!(command, Command::Analyze(_))
     {
         ensure!(
             path.exists(),
-            "--kb: there is no knowledge base {}; 'cattlegrid kb' and 'analyze --kb' make one",
+            "--kb: there is no knowledge base {}; 'cattlegrid analyze --kb' creates one",
             path.display()
         );
     }
@@ -46,19 +47,19 @@ fn check_outputs(log: &LogArgs, outputs: &[(&'static str, &Path)]) -> anyhow::Re
         if is_stdout(path) {
             ensure!(
                 *flag == "--json",
-                "{flag} needs the name of a file; only --json writes to standard output with -"
+                "{flag} needs a file name; only --json accepts - for standard output"
             );
             continue;
         }
         if let Some((other, _)) = outputs[..at].iter().find(|(_, other)| other == path) {
             bail!(
-                "{other} and {flag} name the same file, {}; give one of them another name",
+                "{other} and {flag} both write to {}; name two different files",
                 path.display()
             );
         }
         ensure!(
             !is_read(path, &log.logs, &looking),
-            "{flag}: {} is one of the logs to be read, and would be replaced; give another file",
+            "{flag}: {} is one of the input logs, and writing would replace it; name another file",
             path.display()
         );
     }
