@@ -22,6 +22,7 @@ pub(crate) use dns::Manner;
 pub(crate) use dns::NameServer;
 pub(crate) use dns::Record as NameRecord;
 pub(crate) use gate::Gate;
+pub(crate) use gate::Metrics;
 pub(crate) use gate::VICTIM;
 pub(crate) use gate::Wanted;
 pub(crate) use gate::settings;

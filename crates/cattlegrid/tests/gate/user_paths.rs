@@ -13,6 +13,7 @@ use crate::harness::Answer;
 use crate::harness::Client;
 use crate::harness::Gate;
 use crate::harness::Got;
+use crate::harness::Metrics;
 use crate::harness::Origin;
 use crate::harness::get_from;
 use crate::harness::request;
@@ -55,6 +56,8 @@ pub(crate) struct Browser {
     /// What tells who is signed in, and by which browser.
     fields: Vec<(String, String)>,
     pub(crate) at_ms: u64,
+    /// Where the gate tells how many requests its table has not noted yet.
+    metrics: Metrics,
 }
 
 impl Browser {
@@ -68,6 +71,7 @@ impl Browser {
             client: Client::connect("127.0.0.1", gate.address).unwrap(),
             fields: fields.iter().map(owned).collect(),
             at_ms: START_MS,
+            metrics: gate.metrics(),
         }
     }
 
@@ -97,6 +101,13 @@ impl Browser {
         let referrer = from.map(|page| format!("{HOST}{page}"));
         let fields: Vec<(&str, &str)> = referrer.iter().map(|page| ("Referer", &**page)).collect();
         self.send("GET", target, &fields, "")
+    }
+
+    /// Waits until the table has noted what was requested: a program fetches hundreds of pages while a slow disk takes the table.
+    fn wait_until_noted(&self) {
+        wait_for("the table has noted the requests", || {
+            self.metrics.get("cattlegrid_user_requests_waiting") == Some(0.0)
+        });
     }
 
     /// Answers the question of a page; the cookie that came with it goes along.
@@ -163,6 +174,7 @@ impl DepthFirst {
             let (link, from) = self.found.pop().unwrap();
             browser.at_ms += 2000;
             let answer = browser.get(&link, Some(&from));
+            browser.wait_until_noted();
             if answer.status != 200 {
                 self.found.push((link, from));
                 return (got, Some(answer));
@@ -232,6 +244,7 @@ pub(crate) fn replay(gate: &Gate, account: &str, views: &[View]) -> (usize, Opti
         let link = on_page.and_then(|links| links.get(&target));
         let link = link.unwrap_or(&target).clone();
         let answer = browser.get(&link, parent.as_deref());
+        browser.wait_until_noted();
         if answer.status != 200 {
             return (number, Some(answer));
         }

@@ -61,6 +61,7 @@ pub(crate) fn keep(judge: &Judge, gate: &Gate) {
         let is_quiet = received.is_err();
         if let Ok(told) = received {
             table.take_in(told);
+            gate.metrics.user_requests_waiting.dec();
         }
         if table.looked.elapsed() >= TICK {
             table.look();

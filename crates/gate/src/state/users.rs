@@ -53,7 +53,10 @@ impl Default for UserNotes {
 impl UserNotes {
     /// Tells the table something.
     pub(crate) fn tell(&self, told: Told, metrics: &Metrics) {
+        // Counted first: the table may take it in before this thread goes on.
+        metrics.user_requests_waiting.inc();
         if self.to_table.try_send(told).is_err() {
+            metrics.user_requests_waiting.dec();
             metrics.user_requests_lost.inc();
         }
     }

@@ -36,6 +36,21 @@ pub(crate) struct Gate {
     pub(crate) admin: SocketAddr,
 }
 
+/// Where a gate tells its metrics.
+pub(crate) struct Metrics(SocketAddr);
+
+impl Metrics {
+    /// The value of a metric, with its labels as they are written.
+    pub(crate) fn get(&self, name: &str) -> Option<f64> {
+        let text = get(self.0, "/metrics", &[]).text();
+        let line = text.lines().find(|line| {
+            line.rsplit_once(' ')
+                .is_some_and(|(known, _)| known == name)
+        })?;
+        line.rsplit_once(' ')?.1.parse().ok()
+    }
+}
+
 /// What a gate was before a case.
 pub(crate) struct Before {
     rss_kib: u64,
@@ -175,14 +190,12 @@ impl Gate {
 
     /// The value of a metric, with its labels as they are written.
     pub(crate) fn metric(&self, name: &str) -> Option<f64> {
-        let text = get(self.admin, "/metrics", &[]).text();
-        let line = text.lines().find(|line| {
-            line.rsplit_once(' ')
-                .is_some_and(|(known, _)| known == name)
-        })?;
-        line.rsplit_once(' ')?.1.parse().ok()
+        self.metrics().get(name)
     }
 
+    pub(crate) fn metrics(&self) -> Metrics {
+        Metrics(self.admin)
+    }
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
