@@ -1,12 +1,10 @@
 //! People whose computer shows the wrong day, with a real browser before the gate.
 
 use std::net::SocketAddr;
-use std::process::Command;
 use std::time::SystemTime;
 use std::time::UNIX_EPOCH;
 
 use serde_json::json;
-use tempfile::TempDir;
 
 use crate::browser::Chromium;
 use crate::browser::Edits;
@@ -16,27 +14,14 @@ use crate::browser::site;
 use crate::harness::Gate;
 use crate::harness::say;
 use crate::harness::wait_for;
+use crate::preload::compiled;
 use crate::session::Session;
 use crate::skip::has;
 
 const DAY: i64 = 86_400;
 
-/// Compiles the clock that a browser is to have.
-fn wrong_clock(folder: &TempDir) -> String {
-    let source = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/gate/clocks/shifted_clock.c"
-    );
-    let library = folder.path().join("shifted_clock.so");
-    let status = Command::new("cc")
-        .args(["-shared", "-fPIC", "-O1", "-Wall", "-o"])
-        .arg(&library)
-        .arg(source)
-        .status()
-        .unwrap();
-    assert!(status.success(), "cc: {status}");
-    library.into_os_string().into_string().unwrap()
-}
+/// The clock that a browser is to have.
+const CLOCK: &str = "shifted_clock.c";
 
 /// A browser whose clock is wrong by so many seconds, or none.
 fn browser(library: &str, seconds: i64) -> Option<Chromium> {
@@ -75,7 +60,7 @@ fn h093_a_clock_that_is_a_day_wrong_costs_one_challenge() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let library = wrong_clock(&folder);
+    let library = compiled(CLOCK, folder.path());
     let origin = site();
     for seconds in [DAY, -DAY] {
         let Some(browser) = browser(&library, seconds) else {
@@ -114,7 +99,7 @@ fn h093_an_end_by_the_gates_clock_would_lead_in_a_circle() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let Some(browser) = browser(&wrong_clock(&folder), DAY) else {
+    let Some(browser) = browser(&compiled(CLOCK, folder.path()), DAY) else {
         return;
     };
     let gate = Gate::with(&site(), limits(8));

@@ -52,6 +52,7 @@ mod operation;
 mod passing;
 mod paths;
 mod pipeline;
+mod preload;
 mod programs;
 mod questions;
 mod rates;

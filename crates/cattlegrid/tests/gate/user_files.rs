@@ -10,8 +10,11 @@ use cattlegrid_worlds::forum::Role;
 use cattlegrid_worlds::forum::View;
 
 use crate::harness::Gate;
+use crate::harness::Wanted;
 use crate::harness::wait_for;
 use crate::markers::links;
+use crate::preload::compiled;
+use crate::skip::has;
 use crate::user_paths::Browser;
 use crate::user_paths::DepthFirst;
 use crate::user_paths::gate;
@@ -20,6 +23,7 @@ use crate::user_paths::of_kinds;
 use crate::user_paths::replay;
 use crate::user_paths::site_of;
 use crate::user_paths::tree;
+use crate::user_paths::wanted;
 
 fn now_ms() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -54,10 +58,12 @@ fn a_suspect_stays_one_after_a_restart_and_a_crash() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
+    // The table has a thread of its own: the gate answers before it has read the file.
     let second = first.restart();
-    assert!(is_suspect(&second, "alice") && !is_suspect(&second, "bob"));
+    wait_for("the table is read", || is_suspect(&second, "alice"));
+    assert!(!is_suspect(&second, "bob"));
     let third = second.crash();
-    assert!(is_suspect(&third, "alice"));
+    wait_for("the table is read", || is_suspect(&third, "alice"));
     // The knowledge base, which is backed up, has nothing of it.
     for name in ["kb.sqlite", "kb.sqlite-wal", "counters", "access.log"] {
         let bytes = fs::read(third.path("state").join(name)).unwrap_or_default();
@@ -76,6 +82,42 @@ fn a_suspect_stays_one_after_a_restart_and_a_crash() {
         is_question(&page.unwrap()) && (15..40).contains(&read),
         "{read}"
     );
+}
+
+/// While a disk takes nothing, crawlers are judged as ever, and nothing is lost when it works again.
+#[test]
+fn a_stuck_disk_does_not_put_off_judgements() {
+    if !has("cc", 1) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let stuck = folder.path().join("stuck");
+    let origin = tree();
+    let environment = vec![
+        ("LD_PRELOAD", compiled("stuck_disk.c", folder.path())),
+        ("STUCK_DISK", stuck.display().to_string()),
+    ];
+    let wanted = Wanted {
+        environment,
+        ..wanted("", "")
+    };
+    let gate = Gate::with(&origin, wanted);
+    fs::write(&stuck, "").unwrap();
+    let crawl = |user: &str| {
+        let mut browser = Browser::of(&gate, user);
+        let (read, page) = DepthFirst::new().crawl(&mut browser, 300);
+        assert!(is_question(&page.unwrap()), "{user}: {read}");
+    };
+    crawl("alice");
+    let waiting = gate.path("state/users.jsonl.new");
+    wait_for("the table is on its way", || waiting.exists());
+    crawl("bob");
+    assert!(waiting.exists(), "the disk has taken nothing");
+    assert_eq!(table(&gate), "");
+    fs::remove_file(&stuck).unwrap();
+    wait_for("both are on the disk", || {
+        table(&gate).matches("\"suspect\"").count() == 2
+    });
 }
 
 #[test]
@@ -97,7 +139,6 @@ fn a_damaged_table_is_set_aside_and_the_gate_goes_on() {
         assert!(signal.unwrap().success());
         fs::write(&path, damage).unwrap();
         running = running.crash();
-        // The table has a thread of its own: the gate answers before it has read the file.
         let aside = running.path("state/users.jsonl.damaged");
         wait_for("the table is set aside", || aside.exists());
         wait_for("the owner is told", || {

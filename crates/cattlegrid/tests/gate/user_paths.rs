@@ -15,6 +15,7 @@ use crate::harness::Gate;
 use crate::harness::Got;
 use crate::harness::Metrics;
 use crate::harness::Origin;
+use crate::harness::Wanted;
 use crate::harness::get_from;
 use crate::harness::request;
 use crate::harness::say;
@@ -39,6 +40,10 @@ pub(crate) const SECRET: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a697
 
 /// A gate whose users are named by the server before it.
 pub(crate) fn gate(origin: &Origin, lines: &str, paths: &str) -> Gate {
+    Gate::with(origin, wanted(lines, paths))
+}
+
+pub(crate) fn wanted(lines: &str, paths: &str) -> Wanted {
     let mode = match paths.contains("mode") {
         true => "",
         false => "mode = \"act\"\n",
@@ -46,8 +51,11 @@ pub(crate) fn gate(origin: &Origin, lines: &str, paths: &str) -> Gate {
     let parts = format!(
         "{NO_PACE}[gate.markers]\nstyle = \"query\"\n[gate.sign_in.header]\nfield = \"X-Remote-User\"\n[gate.paths]\n{mode}zone = \"UTC\"\n{paths}\n"
     );
-    let lines = format!("trusted_proxies = [\"127.0.0.1\"]\n{lines}\n");
-    Gate::set(origin, &lines, &parts)
+    Wanted {
+        gate: format!("trusted_proxies = [\"127.0.0.1\"]\n{lines}\n"),
+        parts,
+        ..Wanted::default()
+    }
 }
 
 /// A browser of a signed-in user, with a clock of its own.

@@ -14,6 +14,22 @@ pub(super) fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> io::Result<()> {
+    write_beside(path, write)?.put_in_place()
+}
+
+/// A file that is written, and neither on the disk nor in its place yet.
+#[derive(Debug)]
+pub(super) struct Written {
+    file: File,
+    new: PathBuf,
+    path: PathBuf,
+}
+
+/// Writes what is to replace a file. That seldom takes long; to put it in its place takes as long as the disk does.
+pub(super) fn write_beside(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<Written> {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     let new = PathBuf::from(name);
@@ -31,10 +47,18 @@ pub(super) fn replace(
     let mut out = BufWriter::with_capacity(1 << 18, file);
     write(&mut out)?;
     let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    match path.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
+    let path = path.to_owned();
+    Ok(Written { file, new, path })
+}
+
+impl Written {
+    /// Waits for the disk and replaces the old file.
+    pub(super) fn put_in_place(self) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.new, &self.path)?;
+        match self.path.parent() {
+            Some(folder) => File::open(folder)?.sync_all(),
+            None => Ok(()),
+        }
     }
 }

@@ -11,6 +11,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::thread::JoinHandle;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -26,6 +28,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::private_file::replace;
+use super::private_file::write_beside;
 use crate::settings::paths::PathSetup;
 use crate::state::Gate;
 use crate::state::users::Told;
@@ -70,8 +73,10 @@ pub(crate) fn keep(judge: &Judge, gate: &Gate) {
             break;
         }
     }
+    table.end_saving();
     if table.is_on() {
         table.save();
+        table.end_saving();
     }
 }
 
@@ -86,9 +91,16 @@ struct Table<'a> {
     is_urgent: bool,
     saved: Instant,
     took: Duration,
+    saving: Option<Saving>,
     looked: Instant,
     /// The day on which sessions were last tidied up.
     tidied_day: u64,
+}
+
+/// A table on its way to the disk. A thread of its own waits for it: while a disk is slow, a crawler must not go on unjudged.
+struct Saving {
+    began: Instant,
+    thread: JoinHandle<io::Result<()>>,
 }
 
 impl<'a> Table<'a> {
@@ -114,6 +126,7 @@ impl<'a> Table<'a> {
             is_urgent: false,
             saved: Instant::now(),
             took: Duration::ZERO,
+            saving: None,
             looked: Instant::now(),
             tidied_day: 0,
         }
@@ -194,9 +207,7 @@ impl<'a> Table<'a> {
             self.users.forget_names();
         }
         self.forgive();
-        let since = self.saved.elapsed();
-        let is_due = self.is_urgent && since >= SOON || self.is_changed && since >= EVERY;
-        if is_due && since >= self.took * PAUSES {
+        if self.is_time_to_save() {
             self.save();
         }
         let day = self.gate.clock.now_ms() / DAY_MS;
@@ -241,14 +252,48 @@ impl<'a> Table<'a> {
         self.note_failure("remove users.forgiven.taken", removed);
     }
 
+    /// True where the table is to be saved now. It is saved by one thread at a time.
+    fn is_time_to_save(&mut self) -> bool {
+        let is_saving = |saving: &Saving| !saving.thread.is_finished();
+        if self.saving.as_ref().is_some_and(is_saving) {
+            return false;
+        }
+        self.end_saving();
+        let since = self.saved.elapsed();
+        let is_due = self.is_urgent && since >= SOON || self.is_changed && since >= EVERY;
+        is_due && since >= self.took * PAUSES
+    }
+
+    /// Writes the table, and leaves it to a thread to wait for the disk.
     fn save(&mut self) {
         let began = Instant::now();
         self.users.forget_old(self.gate.clock.now_ms());
         let is_normal = |user: u64| self.users.standing(user) == UserStanding::Normal;
         self.gate.users.free_if(is_normal);
-        let written = replace(&self.folder.join(USERS_FILE), |out| self.users.save(out));
+        let path = self.folder.join(USERS_FILE);
+        let written = write_beside(&path, |out| self.users.save(out));
         (self.is_changed, self.is_urgent) = (false, false);
-        self.note_failure("save the table of signed-in users", written);
+        let thread = written.and_then(|written| {
+            let named = thread::Builder::new().name("save users".to_owned());
+            named.spawn(move || written.put_in_place())
+        });
+        match thread {
+            Ok(thread) => self.saving = Some(Saving { began, thread }),
+            Err(error) => self.note_saved(began, Err(error)),
+        }
+    }
+
+    /// Waits for the table that is on its way to the disk.
+    fn end_saving(&mut self) {
+        if let Some(Saving { began, thread }) = self.saving.take() {
+            let done = thread.join();
+            let done = done.unwrap_or_else(|_| Err(io::Error::other("the thread has failed")));
+            self.note_saved(began, done);
+        }
+    }
+
+    fn note_saved(&mut self, began: Instant, done: io::Result<()>) {
+        self.note_failure("save the table of signed-in users", done);
         (self.saved, self.took) = (Instant::now(), began.elapsed());
     }
 
