@@ -21,6 +21,8 @@ use crate::entry::Origin;
 use crate::entry::Subject;
 use crate::fault::Fault;
 use crate::seal::Total;
+use open::READ_PATIENCE;
+use open::WRITE_PATIENCE;
 use rows::Numbered;
 
 /// Days for which changes are kept to be looked at and undone.
@@ -196,12 +198,18 @@ impl Base {
         }
         let written = self
             .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .busy_timeout(WRITE_PATIENCE)
+            .and_then(|()| {
+                self.connection
+                    .transaction_with_behavior(TransactionBehavior::Immediate)
+            })
             .and_then(|transaction| {
                 let done = work(&transaction)?;
                 transaction.commit()?;
                 Ok(done)
             });
+        // It never fails for a connection that is open.
+        let _ = self.connection.busy_timeout(READ_PATIENCE);
         written.map_err(|error| {
             let fault = self.fault(&error);
             self.is_broken |= matches!(fault, Fault::Unconfirmed(_));

@@ -1,6 +1,7 @@
 //! What is written is there, can be undone, and foreign or damaged files are told as such and left alone.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 use cattlegrid_core::policy::Action;
 use cattlegrid_core::request::Source;
@@ -237,6 +238,40 @@ fn h141_a_second_writer_is_refused_within_a_second_and_changes_nothing() {
         .unwrap();
     assert_eq!(subjects(&first), ["192.0.2.7", "192.0.2.8"]);
     first.check().unwrap();
+}
+
+/// Locks belong to the whole program: to close the file beside SQLite would drop those of all its connections, and a command beside a gate
+/// would take a base that is being made for one that was left half made.
+#[test]
+fn to_open_a_base_again_drops_no_lock() {
+    let (_folder, base) = base();
+    let file = format!(":{} ", base.path().metadata().unwrap().ino());
+    let locks = || {
+        let all = fs::read_to_string("/proc/locks").unwrap();
+        all.lines().filter(|lock| lock.contains(&file)).count()
+    };
+    base.entries().unwrap();
+    assert_eq!(locks(), 1);
+    drop(Base::open(base.path()).unwrap());
+    assert_eq!(locks(), 1);
+}
+
+/// Whoever closes a base last locks it until the disk has taken its log.
+#[test]
+fn a_reader_waits_for_a_slow_disk() {
+    let (_folder, base) = base();
+    let path = base.path().to_owned();
+    drop(base);
+    let locked = rusqlite::Connection::open(&path).unwrap();
+    locked
+        .execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
+        .unwrap();
+    let reader = std::thread::spawn(move || Base::open(&path).map(drop));
+    // Longer than a writer waits.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert!(!reader.is_finished());
+    drop(locked);
+    reader.join().unwrap().unwrap();
 }
 
 #[test]
