@@ -1,5 +1,9 @@
 //! How fast a cleared client may ask, and how soon a source above k2 is judged.
 
+use std::fs::File;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -7,6 +11,7 @@ use crate::challenge::must;
 use crate::challenge::withstands;
 use crate::harness::Gate;
 use crate::harness::Origin;
+use crate::harness::PATIENCE;
 use crate::harness::Wanted;
 use crate::harness::say;
 use crate::harness::wait_for;
@@ -85,6 +90,52 @@ fn h201_who_is_too_fast_is_told_when_to_come_again_and_then_goes_on() {
     assert_eq!(person.solved, 1, "no further challenge");
 }
 
+/// How long the disk of a gate took at most to take one file, while something was done.
+fn slowest_sync<T>(gate: &Gate, case: impl FnOnce() -> T) -> (T, Duration) {
+    let path = gate.path("state/sync");
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let syncs = scope.spawn(|| {
+            let started = Instant::now();
+            let mut slowest = Duration::ZERO;
+            // What is done gives up by then, if only by a panic.
+            while !is_over.load(Ordering::Relaxed) && started.elapsed() < 3 * PATIENCE {
+                let file = File::create(&path).unwrap();
+                let began = Instant::now();
+                file.sync_all().unwrap();
+                slowest = slowest.max(began.elapsed());
+                thread::sleep(Duration::from_millis(20));
+            }
+            slowest
+        });
+        let done = case();
+        is_over.store(true, Ordering::Relaxed);
+        (done, syncs.join().unwrap())
+    })
+}
+
+/// Crawls until it is denied. Gives the pages it got, and how long that took since it crossed k2.
+fn denied_after(gate: &Gate) -> Result<(usize, Duration), String> {
+    let mut crawler = Browser::new(PROXY, gate.address).with("X-Forwarded-For", "198.18.7.9");
+    let (mut got, mut crossed) = (0, None);
+    for page in 0..100_000 {
+        let answer = crawler.get(&format!("/page/{page}"));
+        if Puzzle::of(&answer.text()).is_some() {
+            crawler.clear(&answer)?;
+        } else if answer.status == 403 {
+            break;
+        }
+        got += usize::from(answer.status == 200);
+        if page == 300 {
+            crossed = Some(Instant::now());
+        }
+        let is_late = crossed.is_some_and(|at: Instant| at.elapsed() >= PATIENCE);
+        must(!is_late, "it is not denied")?;
+    }
+    let took = crossed.ok_or("never crossed")?.elapsed();
+    Ok((got, took))
+}
+
 #[test]
 fn h201_a_source_is_judged_within_a_second_of_crossing_k2() {
     let origin = Origin::start();
@@ -92,25 +143,16 @@ fn h201_a_source_is_judged_within_a_second_of_crossing_k2() {
     let mut wanted = limits(policy);
     wanted.gate = format!("trusted_proxies = [\"{PROXY}\"]");
     let mut gate = Gate::with(&origin, wanted);
+    // There is a knowledge base, as on every day but the first.
+    gate.kb(&["deny", "192.0.2.1"]);
     withstands(&mut gate, |gate| {
-        let mut crawler = Browser::new(PROXY, gate.address).with("X-Forwarded-For", "198.18.7.9");
-        let (mut got, mut crossed) = (0, None);
-        for page in 0..100_000 {
-            let answer = crawler.get(&format!("/page/{page}"));
-            if Puzzle::of(&answer.text()).is_some() {
-                crawler.clear(&answer)?;
-            } else if answer.status == 403 {
-                break;
-            }
-            got += usize::from(answer.status == 200);
-            if page == 300 {
-                crossed = Some(Instant::now());
-            }
-            let is_late = crossed.is_some_and(|at: Instant| at.elapsed().as_secs() >= 5);
-            must(!is_late, "nothing happens for five seconds")?;
-        }
-        let took = crossed.ok_or("never crossed")?.elapsed();
-        say(&format!("denied {took:?} after crossing k2; {got} pages"));
-        must(took < Duration::from_millis(1500), &format!("{took:?}"))
+        let (denied, slowest) = slowest_sync(gate, || denied_after(gate));
+        let (got, took) = denied?;
+        say(&format!(
+            "denied {took:?} after crossing k2, the disk took up to {slowest:?}; {got} pages"
+        ));
+        // The verdict is on the disk before it is in force.
+        let most = Duration::from_millis(1500) + 4 * slowest;
+        must(took < most, &format!("{took:?} of {most:?}"))
     });
 }

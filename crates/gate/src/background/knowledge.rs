@@ -46,7 +46,8 @@ pub(crate) fn watch(path: &Path, gate: &Gate) {
     while !gate.is_ending.load(Ordering::Relaxed) {
         thread::sleep(LOOK);
         let now = stamp(path);
-        if known.as_ref() == Some(&now) {
+        let has_verdicts = gate.has_verdicts.swap(false, Ordering::Relaxed);
+        if known.as_ref() == Some(&now) && !has_verdicts {
             continue;
         }
         match read(path, gate) {

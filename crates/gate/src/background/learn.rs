@@ -283,6 +283,8 @@ impl Learning {
         let outcome = updater.update(report, &base.entries()?);
         let applied = base.apply(&outcome.changes, "gate", now)?;
         if applied.batch > 0 {
+            // In force before the backup is kept, which takes a slow disk seconds.
+            self.gate.has_verdicts.store(true, Ordering::Relaxed);
             if let Some(aside) = base.keep_copy()? {
                 tracing::warn!(path = %aside.display(), "the backup belongs to another knowledge base; renamed it");
             }

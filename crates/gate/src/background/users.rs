@@ -90,17 +90,13 @@ struct Table<'a> {
     /// Somebody's standing has changed.
     is_urgent: bool,
     saved: Instant,
+    /// How long the table was written, without the time that the disk took.
     took: Duration,
-    saving: Option<Saving>,
+    /// A table on its way to the disk. A thread of its own waits for it: while a disk is slow, a crawler must not go on unjudged.
+    saving: Option<JoinHandle<io::Result<()>>>,
     looked: Instant,
     /// The day on which sessions were last tidied up.
     tidied_day: u64,
-}
-
-/// A table on its way to the disk. A thread of its own waits for it: while a disk is slow, a crawler must not go on unjudged.
-struct Saving {
-    began: Instant,
-    thread: JoinHandle<io::Result<()>>,
 }
 
 impl<'a> Table<'a> {
@@ -252,16 +248,15 @@ impl<'a> Table<'a> {
         self.note_failure("remove users.forgiven.taken", removed);
     }
 
-    /// True where the table is to be saved now. It is saved by one thread at a time.
+    /// True where the table is to be saved now: one at a time is on its way to the disk.
     fn is_time_to_save(&mut self) -> bool {
-        let is_saving = |saving: &Saving| !saving.thread.is_finished();
-        if self.saving.as_ref().is_some_and(is_saving) {
-            return false;
+        let is_done = self.saving.as_ref().is_none_or(JoinHandle::is_finished);
+        if is_done {
+            self.end_saving();
         }
-        self.end_saving();
         let since = self.saved.elapsed();
         let is_due = self.is_urgent && since >= SOON || self.is_changed && since >= EVERY;
-        is_due && since >= self.took * PAUSES
+        is_done && is_due && since >= self.took * PAUSES
     }
 
     /// Writes the table, and leaves it to a thread to wait for the disk.
@@ -273,28 +268,28 @@ impl<'a> Table<'a> {
         let path = self.folder.join(USERS_FILE);
         let written = write_beside(&path, |out| self.users.save(out));
         (self.is_changed, self.is_urgent) = (false, false);
+        self.took = began.elapsed();
         let thread = written.and_then(|written| {
             let named = thread::Builder::new().name("save users".to_owned());
             named.spawn(move || written.put_in_place())
         });
         match thread {
-            Ok(thread) => self.saving = Some(Saving { began, thread }),
-            Err(error) => self.note_saved(began, Err(error)),
+            Ok(thread) => self.saving = Some(thread),
+            Err(error) => self.note_saved(Err(error)),
         }
     }
 
     /// Waits for the table that is on its way to the disk.
     fn end_saving(&mut self) {
-        if let Some(Saving { began, thread }) = self.saving.take() {
+        if let Some(thread) = self.saving.take() {
             let done = thread.join();
-            let done = done.unwrap_or_else(|_| Err(io::Error::other("the thread has failed")));
-            self.note_saved(began, done);
+            self.note_saved(done.unwrap_or_else(|_| Err(io::Error::other("the thread failed"))));
         }
     }
 
-    fn note_saved(&mut self, began: Instant, done: io::Result<()>) {
+    fn note_saved(&mut self, done: io::Result<()>) {
         self.note_failure("save the table of signed-in users", done);
-        (self.saved, self.took) = (Instant::now(), began.elapsed());
+        self.saved = Instant::now();
     }
 
     fn note_failure(&self, what: &str, done: io::Result<()>) {
