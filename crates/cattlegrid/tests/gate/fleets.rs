@@ -288,7 +288,7 @@ fn real_clients_differ_in_their_handshakes_and_each_is_the_same_twice() {
     );
     let python = "python3 -c 'import ssl, urllib.request as r; r.urlopen(\"URL\", context=ssl._create_unverified_context()).read()'";
     let openssl = "printf 'GET PATH HTTP/1.1\\r\\nHost: a.example\\r\\nConnection: close\\r\\n\\r\\n' | openssl s_client -quiet -connect 127.0.0.1:PORT";
-    let chromium = "timeout 20 chromium --headless --no-sandbox --disable-gpu --ignore-certificate-errors --user-data-dir=$(mktemp -d) --dump-dom URL";
+    let chromium = "timeout 60 chromium --headless --no-sandbox --disable-gpu --ignore-certificate-errors --user-data-dir=$(mktemp -d) --dump-dom URL";
     let clients = [
         ("curl, HTTP/1.1", "curl", "curl -sk --http1.1 URL"),
         ("curl, HTTP/2", "curl", "curl -sk --http2 URL"),

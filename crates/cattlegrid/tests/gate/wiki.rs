@@ -307,6 +307,8 @@ fn asked(origin: &Origin) -> Vec<String> {
     let mut told: Vec<String> = origin.got().iter().map(told).collect();
     // Sent while a page is left, or not any more.
     told.retain(|told| !told.contains("call=draftdel"));
+    // Browsers load icons when they like, from whichever page is shown then.
+    told.retain(|told| !told.contains("/favicon.ico "));
     told.sort();
     told
 }
