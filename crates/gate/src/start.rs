@@ -214,7 +214,6 @@ fn make(loaded: Loaded, state: &Path) -> Result<Gate, String> {
         connections: AtomicUsize::new(0),
         suspects: ArcSwap::default(),
         has_crossed: AtomicBool::new(false),
-        has_verdicts: AtomicBool::new(false),
         names: Names::default(),
         robots_txt: ArcSwap::default(),
         keyring: ArcSwap::default(),

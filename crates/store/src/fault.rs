@@ -109,6 +109,11 @@ impl Fault {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Fault::Busy(path),
             ErrorCode::DiskFull => Fault::Full(path),
             ErrorCode::DatabaseCorrupt => Fault::Damaged(path, error.to_string()),
+            ErrorCode::CannotOpen => Fault::Other(
+                path,
+                "it cannot be opened; check that you may read and write it and its folder"
+                    .to_owned(),
+            ),
             ErrorCode::NotADatabase => Fault::NotABase(path, "it does not begin as one".to_owned()),
             _ => Fault::Other(path, error.to_string()),
         }

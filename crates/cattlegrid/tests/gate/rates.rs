@@ -15,6 +15,8 @@ use crate::harness::PATIENCE;
 use crate::harness::Wanted;
 use crate::harness::say;
 use crate::harness::wait_for;
+use crate::preload::compiled;
+use crate::skip::has;
 use crate::solve::Browser;
 use crate::solve::Puzzle;
 
@@ -114,9 +116,9 @@ fn slowest_sync<T>(gate: &Gate, case: impl FnOnce() -> T) -> (T, Duration) {
     })
 }
 
-/// Crawls until it is denied. Gives the pages it got, and how long that took since it crossed k2.
-fn denied_after(gate: &Gate) -> Result<(usize, Duration), String> {
-    let mut crawler = Browser::new(PROXY, gate.address).with("X-Forwarded-For", "198.18.7.9");
+/// A source crawls until it is denied. Gives the pages it got, and how long that took since it crossed k2.
+fn denied_after(gate: &Gate, source: &str) -> Result<(usize, Duration), String> {
+    let mut crawler = Browser::new(PROXY, gate.address).with("X-Forwarded-For", source);
     let (mut got, mut crossed) = (0, None);
     for page in 0..100_000 {
         let answer = crawler.get(&format!("/page/{page}"));
@@ -136,17 +138,23 @@ fn denied_after(gate: &Gate) -> Result<(usize, Duration), String> {
     Ok((got, took))
 }
 
+/// Settings of a gate whose k2 is soon crossed, behind a proxy.
+fn soon_crossed() -> Wanted {
+    let policy = "k1 = 20\nk2 = 300\nclearance_rate = 1000.0\nclearance_burst = 10000";
+    Wanted {
+        gate: format!("trusted_proxies = [\"{PROXY}\"]"),
+        ..limits(policy)
+    }
+}
+
 #[test]
 fn h201_a_source_is_judged_within_a_second_of_crossing_k2() {
     let origin = Origin::start();
-    let policy = "k1 = 20\nk2 = 300\nclearance_rate = 1000.0\nclearance_burst = 10000";
-    let mut wanted = limits(policy);
-    wanted.gate = format!("trusted_proxies = [\"{PROXY}\"]");
-    let mut gate = Gate::with(&origin, wanted);
+    let mut gate = Gate::with(&origin, soon_crossed());
     // There is a knowledge base, as on every day but the first.
     gate.kb(&["deny", "192.0.2.1"]);
     withstands(&mut gate, |gate| {
-        let (denied, slowest) = slowest_sync(gate, || denied_after(gate));
+        let (denied, slowest) = slowest_sync(gate, || denied_after(gate, "198.18.7.9"));
         let (got, took) = denied?;
         say(&format!(
             "denied {took:?} after crossing k2, the disk took up to {slowest:?}; {got} pages"
@@ -155,4 +163,32 @@ fn h201_a_source_is_judged_within_a_second_of_crossing_k2() {
         let most = Duration::from_millis(1500) + 4 * slowest;
         must(took < most, &format!("{took:?} of {most:?}"))
     });
+}
+
+/// A verdict does not wait for its backup, nor the next judgement for twenty times what the disk takes.
+#[test]
+fn h201_a_slow_disk_does_not_put_off_verdicts() {
+    if !has("cc", 1) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Origin::start();
+    let environment = vec![
+        ("LD_PRELOAD", compiled("slow_disk.c", folder.path())),
+        ("DISK_MS", "700".to_owned()),
+    ];
+    let wanted = Wanted {
+        environment,
+        ..soon_crossed()
+    };
+    let gate = Gate::with(&origin, wanted);
+    gate.kb(&["deny", "192.0.2.1"]);
+    let (_, first) = denied_after(&gate, "198.18.7.9").unwrap();
+    // The disk is still busy with the backup.
+    let (_, second) = denied_after(&gate, "198.18.8.9").unwrap();
+    say(&format!(
+        "denied {first:?} and {second:?} after crossing k2, with a disk that takes 0.7 s"
+    ));
+    assert!(first < Duration::from_millis(4500), "{first:?}");
+    assert!(second < Duration::from_secs(12), "{second:?}");
 }

@@ -94,7 +94,7 @@ fn a_stuck_disk_does_not_put_off_judgements() {
     let stuck = folder.path().join("stuck");
     let origin = tree();
     let environment = vec![
-        ("LD_PRELOAD", compiled("stuck_disk.c", folder.path())),
+        ("LD_PRELOAD", compiled("slow_disk.c", folder.path())),
         ("STUCK_DISK", stuck.display().to_string()),
     ];
     let wanted = Wanted {

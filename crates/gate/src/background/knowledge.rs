@@ -17,16 +17,25 @@ use crate::state::Gate;
 /// How often the file is looked at: an owner's word counts within a second.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// When a file was changed last, and which file it is.
-type Stamp = [Option<(i64, i64, u64, u64)>; 2];
+/// When the file and its log were changed last, and which files they are.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp([Option<(i64, i64, u64, u64)>; 2]);
 
-fn stamp(path: &Path) -> Stamp {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    [path, Path::new(&log)].map(|path| {
-        let found = fs::metadata(path).ok()?;
-        Some((found.mtime(), found.mtime_nsec(), found.size(), found.ino()))
-    })
+impl Stamp {
+    fn of(path: &Path) -> Stamp {
+        let mut log = path.as_os_str().to_owned();
+        log.push("-wal");
+        Stamp([path, Path::new(&log)].map(|path| {
+            let found = fs::metadata(path).ok()?;
+            Some((found.mtime(), found.mtime_nsec(), found.size(), found.ino()))
+        }))
+    }
+
+    /// True where changes stand in the log. They are written there before they hold, which a slow disk takes seconds for: then the files
+    /// do not tell, and the base must be asked.
+    fn has_log(&self) -> bool {
+        self.0[1].is_some_and(|(.., size, _)| size > 0)
+    }
 }
 
 /// Reads what is known. A base that is missing is an empty one only while nothing is known.
@@ -41,13 +50,17 @@ pub(crate) fn read(path: &Path, gate: &Gate) -> Result<Standing, Fault> {
 
 /// Publishes what the base says whenever it has changed.
 pub(crate) fn watch(path: &Path, gate: &Gate) {
-    let mut known: Option<Stamp> = None;
+    let mut known: Option<(Stamp, Option<i64>)> = None;
     let mut is_told = false;
     while !gate.is_ending.load(Ordering::Relaxed) {
         thread::sleep(LOOK);
-        let now = stamp(path);
-        let has_verdicts = gate.has_verdicts.swap(false, Ordering::Relaxed);
-        if known.as_ref() == Some(&now) && !has_verdicts {
+        let now = Stamp::of(path);
+        let batch = match now.has_log() {
+            true => Base::next_batch(path).ok(),
+            false => None,
+        };
+        let now = (now, batch);
+        if known.as_ref() == Some(&now) {
             continue;
         }
         match read(path, gate) {

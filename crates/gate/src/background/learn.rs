@@ -26,6 +26,8 @@ use cattlegrid_store::Base;
 use cattlegrid_store::Fault;
 use cattlegrid_store::Updater;
 use ipnet::IpNet;
+use rustix::time::ClockId;
+use rustix::time::clock_gettime;
 
 use crate::state::Gate;
 use crate::state::log::hand_over;
@@ -37,7 +39,7 @@ const GATHERED_BYTES: usize = 1 << 20;
 const TICK: Duration = Duration::from_millis(200);
 /// How long a source that has crossed the second limit waits to be judged: by then its lines have come.
 const CROSSED: Duration = Duration::from_millis(400);
-/// Between two judgements out of turn lies so many times the time that one takes: on a large site they must not take a core.
+/// Between two judgements out of turn lies so many times the work of one: on a large site they must not take a core.
 const PAUSES: u32 = 20;
 
 /// Writes blocks of lines to the access log, and hands them on to be learned from.
@@ -184,7 +186,7 @@ struct Learning {
     crossed: Option<Instant>,
     /// When sources were last judged.
     judged: Instant,
-    /// How long that took.
+    /// How long the thread worked for that. It does not work while it waits for the disk.
     took: Duration,
 }
 
@@ -240,11 +242,11 @@ impl Learning {
     }
 
     fn judge(&mut self) {
-        let began = Instant::now();
+        let began = worked();
         self.crossed = None;
         self.judge_all();
         self.judged = Instant::now();
-        self.took = began.elapsed();
+        self.took = worked().saturating_sub(began);
     }
 
     fn judge_all(&mut self) {
@@ -283,8 +285,6 @@ impl Learning {
         let outcome = updater.update(report, &base.entries()?);
         let applied = base.apply(&outcome.changes, "gate", now)?;
         if applied.batch > 0 {
-            // In force before the backup is kept, which takes a slow disk seconds.
-            self.gate.has_verdicts.store(true, Ordering::Relaxed);
             if let Some(aside) = base.keep_copy()? {
                 tracing::warn!(path = %aside.display(), "the backup belongs to another knowledge base; renamed it");
             }
@@ -298,4 +298,10 @@ impl Learning {
         }
         Ok(())
     }
+}
+
+/// How long this thread has worked.
+fn worked() -> Duration {
+    let worked = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(worked).unwrap_or_default()
 }

@@ -27,6 +27,7 @@ use cattlegrid_core::paths::write_session;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::private_file::Written;
 use super::private_file::replace;
 use super::private_file::write_beside;
 use crate::settings::paths::PathSetup;
@@ -45,7 +46,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// How often the table is saved, and how soon after somebody's standing has changed.
 const EVERY: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_millis(500);
-/// Between two savings lies so many times the time that one takes.
+/// Between two savings lies so many times the time that it takes to write one: nobody is judged meanwhile.
 const PAUSES: u32 = 20;
 /// No table is larger than this.
 const TABLE_BYTES_MAX: u64 = 1 << 30;
@@ -75,8 +76,8 @@ pub(crate) fn keep(judge: &Judge, gate: &Gate) {
     }
     table.end_saving();
     if table.is_on() {
-        table.save();
-        table.end_saving();
+        let saved = table.write().and_then(Written::put_in_place);
+        table.note_saved(saved);
     }
 }
 
@@ -261,6 +262,17 @@ impl<'a> Table<'a> {
 
     /// Writes the table, and leaves it to a thread to wait for the disk.
     fn save(&mut self) {
+        let thread = self.write().and_then(|written| {
+            let named = thread::Builder::new().name("save users".to_owned());
+            named.spawn(move || written.put_in_place())
+        });
+        match thread {
+            Ok(thread) => self.saving = Some(thread),
+            Err(error) => self.note_saved(Err(error)),
+        }
+    }
+
+    fn write(&mut self) -> io::Result<Written> {
         let began = Instant::now();
         self.users.forget_old(self.gate.clock.now_ms());
         let is_normal = |user: u64| self.users.standing(user) == UserStanding::Normal;
@@ -269,14 +281,7 @@ impl<'a> Table<'a> {
         let written = write_beside(&path, |out| self.users.save(out));
         (self.is_changed, self.is_urgent) = (false, false);
         self.took = began.elapsed();
-        let thread = written.and_then(|written| {
-            let named = thread::Builder::new().name("save users".to_owned());
-            named.spawn(move || written.put_in_place())
-        });
-        match thread {
-            Ok(thread) => self.saving = Some(thread),
-            Err(error) => self.note_saved(Err(error)),
-        }
+        written
     }
 
     /// Waits for the table that is on its way to the disk.
@@ -288,12 +293,15 @@ impl<'a> Table<'a> {
     }
 
     fn note_saved(&mut self, done: io::Result<()>) {
-        self.note_failure("save the table of signed-in users", done);
         self.saved = Instant::now();
+        // What could not be saved is still to be.
+        self.is_changed |= done.is_err();
+        let failed = &self.gate.metrics.users_failed;
+        failed.set(i64::from(done.is_err()));
+        self.note_failure("save the table of signed-in users", done);
     }
 
     fn note_failure(&self, what: &str, done: io::Result<()>) {
-        self.gate.metrics.users_failed.set(i64::from(done.is_err()));
         if let Err(error) = done {
             tracing::error!(%error, folder = %self.folder.display(), "cannot {what}");
         }

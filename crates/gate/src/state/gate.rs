@@ -89,8 +89,6 @@ pub(crate) struct Gate {
     pub(crate) users: UserNotes,
     /// A source has crossed the second limit: it is to be judged now.
     pub(crate) has_crossed: AtomicBool,
-    /// The learner has written verdicts that were not read yet. The files do not tell: they change before what is in them holds.
-    pub(crate) has_verdicts: AtomicBool,
 }
 
 impl std::fmt::Debug for Gate {

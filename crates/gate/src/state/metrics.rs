@@ -237,7 +237,7 @@ impl Default for Metrics {
             users: make.gauge("users", "Signed-in people whose paths are followed"),
             suspect_users: make.gauge("suspect_users", "Signed-in people who must answer a question"),
             throttled_users: make.gauge("throttled_users", "Signed-in people who were suspects twice and are throttled"),
-            user_requests_waiting: make.gauge("user_requests_waiting", "Requests of signed-in people that the table has not noted yet"),
+            user_requests_waiting: make.gauge("user_requests_waiting", "What the table of signed-in people has not noted yet: page requests, and names"),
             user_requests_lost: make.counter("user_requests_lost", "Requests of signed-in people that were not noted because the table was behind"),
             users_failed: make.gauge("users_failed", "1 while the table of signed-in people cannot be saved"),
             registry: make.0,

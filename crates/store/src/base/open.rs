@@ -9,6 +9,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::OpenFlags;
 use rusqlite::Transaction;
+use rusqlite::config::DbConfig;
 use rusqlite_migration::M;
 use rusqlite_migration::Migrations;
 
@@ -25,8 +26,11 @@ const APPLICATION: i32 = 0x4347_6b62;
 const LAYOUTS: usize = 2;
 /// How long a writer waits for another.
 pub(super) const WRITE_PATIENCE: Duration = Duration::from_millis(900);
-/// How long a reader waits: whoever closes a base last moves its log into the file, and nobody reads until the disk has taken that.
+/// How long others wait: whoever closes a base last moves its log into the file, and nobody reads until the disk has taken that.
 pub(super) const READ_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Whether a log stays beside its file when the file is closed.
+const KEEPS_LOG: DbConfig = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
 
 fn migrations() -> Migrations<'static> {
     Migrations::new(vec![
@@ -65,7 +69,18 @@ impl Base {
         let mut base = Base::connect(path, flags)?;
         base.update_layout()?;
         base.check()?;
+        let set = base.connection.set_db_config(KEEPS_LOG, false);
+        set.map_err(|error| base.fault(&error))?;
         Ok(base)
+    }
+
+    /// The number that the next changes get: whoever has read the base after asking for it knows all changes while it stays the same.
+    pub fn next_batch(path: &Path) -> Result<i64, Fault> {
+        look_at(path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let base = Base::connect(path, flags)?;
+        let next = rows::next_batch(&base.connection);
+        next.map_err(|error| base.fault(&error))
     }
 
     /// Opens a base, or makes a new one where there is no file.
@@ -125,6 +140,8 @@ impl Base {
         let fault = |error: rusqlite::Error| Fault::of(path, &error);
         let connection = Connection::open_with_flags(path, flags).map_err(fault)?;
         connection.busy_timeout(READ_PATIENCE).map_err(fault)?;
+        // A log beside a file that is no base must not get into it when this is closed.
+        connection.set_db_config(KEEPS_LOG, true).map_err(fault)?;
         // What is confirmed must survive a power failure; a damaged row must be an error and never an answer.
         connection
             .execute_batch(
