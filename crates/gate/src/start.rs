@@ -211,6 +211,7 @@ fn make(loaded: Loaded, state: &Path) -> Result<Gate, String> {
         counters,
         challenger,
         metrics: Metrics::default(),
+        is_unwritten: AtomicBool::new(false),
         connections: AtomicUsize::new(0),
         suspects: ArcSwap::default(),
         has_crossed: AtomicBool::new(false),

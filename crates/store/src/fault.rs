@@ -111,8 +111,9 @@ impl Fault {
             ErrorCode::DatabaseCorrupt => Fault::Damaged(path, error.to_string()),
             ErrorCode::CannotOpen => Fault::Other(
                 path,
-                "it cannot be opened; check that you may read and write it and its folder"
-                    .to_owned(),
+                format!(
+                    "it cannot be opened ({error}); check that you may read and write it and its folder, and that the program may open more files"
+                ),
             ),
             ErrorCode::NotADatabase => Fault::NotABase(path, "it does not begin as one".to_owned()),
             _ => Fault::Other(path, error.to_string()),

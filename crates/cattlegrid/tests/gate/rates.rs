@@ -1,5 +1,6 @@
 //! How fast a cleared client may ask, and how soon a source above k2 is judged.
 
+use std::fs;
 use std::fs::File;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
@@ -13,6 +14,7 @@ use crate::harness::Gate;
 use crate::harness::Origin;
 use crate::harness::PATIENCE;
 use crate::harness::Wanted;
+use crate::harness::get_from;
 use crate::harness::say;
 use crate::harness::wait_for;
 use crate::preload::compiled;
@@ -160,7 +162,7 @@ fn h201_a_source_is_judged_within_a_second_of_crossing_k2() {
             "denied {took:?} after crossing k2, the disk took up to {slowest:?}; {got} pages"
         ));
         // The verdict is on the disk before it is in force.
-        let most = Duration::from_millis(1500) + 4 * slowest;
+        let most = Duration::from_millis(2500) + 4 * slowest;
         must(took < most, &format!("{took:?} of {most:?}"))
     });
 }
@@ -189,6 +191,29 @@ fn h201_a_slow_disk_does_not_put_off_verdicts() {
     say(&format!(
         "denied {first:?} and {second:?} after crossing k2, with a disk that takes 0.7 s"
     ));
-    assert!(first < Duration::from_millis(4500), "{first:?}");
-    assert!(second < Duration::from_secs(12), "{second:?}");
+    let two_syncs = Duration::from_millis(1400);
+    assert!(two_syncs < first, "{first:?}: the disk is not slow");
+    assert!(first < Duration::from_millis(6500), "{first:?}");
+    assert!(second < Duration::from_secs(18), "{second:?}");
+}
+
+/// The alarm of a backup that failed is not over because the base could be read.
+#[test]
+fn h201_the_alarm_of_a_failed_backup_lasts_until_one_is_kept() {
+    let origin = Origin::start();
+    let gate = Gate::with(&origin, soon_crossed());
+    let failed = || gate.metric("cattlegrid_base_failed");
+    // The name of half a backup is taken.
+    let part = gate.path("state/kb.sqlite.backup.part");
+    fs::create_dir_all(&part).unwrap();
+    denied_after(&gate, "198.18.7.9").unwrap();
+    wait_for("the alarm is raised", || failed() == Some(1.0));
+    fs::remove_dir(&part).unwrap();
+    gate.kb(&["deny", "127.0.80.66", "--yes"]);
+    wait_for("the base is read again", || {
+        get_from("127.0.80.66", gate.address, "/page/1", &[]).status == 403
+    });
+    assert_eq!(failed(), Some(1.0));
+    denied_after(&gate, "198.18.8.9").unwrap();
+    wait_for("the alarm is over", || failed() == Some(0.0));
 }

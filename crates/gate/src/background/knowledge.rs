@@ -16,6 +16,8 @@ use crate::state::Gate;
 
 /// How often the file is looked at: an owner's word counts within a second.
 const LOOK: Duration = Duration::from_millis(300);
+/// After so many looks a log that nobody moves into its base is moved by reading the base: each look at a log reads all of it.
+const LEFT_LOOKS: u32 = 100;
 
 /// When the file and its log were changed last, and which files they are.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,24 +53,29 @@ pub(crate) fn read(path: &Path, gate: &Gate) -> Result<Standing, Fault> {
 /// Publishes what the base says whenever it has changed.
 pub(crate) fn watch(path: &Path, gate: &Gate) {
     let mut known: Option<(Stamp, Option<i64>)> = None;
+    let mut unchanged = 0;
     let mut is_told = false;
     while !gate.is_ending.load(Ordering::Relaxed) {
         thread::sleep(LOOK);
+        let is_failing = is_told || gate.is_unwritten.load(Ordering::Relaxed);
+        gate.metrics.base_failed.set(i64::from(is_failing));
         let now = Stamp::of(path);
         let batch = match now.has_log() {
             true => Base::next_batch(path).ok(),
             false => None,
         };
         let now = (now, batch);
-        if known.as_ref() == Some(&now) {
+        let is_left = now.0.has_log() && unchanged >= LEFT_LOOKS;
+        if known.as_ref() == Some(&now) && !is_left {
+            unchanged += 1;
             continue;
         }
+        unchanged = 0;
         match read(path, gate) {
             Ok(standing) => {
                 gate.metrics
                     .entries
                     .set(i64::try_from(standing.len()).unwrap_or(i64::MAX));
-                gate.metrics.base_failed.set(0);
                 gate.standing.store(Arc::new(standing));
                 if is_told {
                     tracing::info!("the knowledge base is readable again");
@@ -77,7 +84,6 @@ pub(crate) fn watch(path: &Path, gate: &Gate) {
             }
             Err(fault) => {
                 // What was known stays in force: no failure empties a list.
-                gate.metrics.base_failed.set(1);
                 if !is_told {
                     tracing::error!(%fault, "cannot read the knowledge base; known entries stay in force");
                 }

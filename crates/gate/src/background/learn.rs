@@ -256,10 +256,13 @@ impl Learning {
         let limits = self.gate.live.load().policy.limits.clone();
         let outcome = self.update(&report, &limits);
         self.gate
-            .metrics
-            .base_failed
-            .set(i64::from(outcome.is_err()));
+            .is_unwritten
+            .store(outcome.is_err(), Ordering::Relaxed);
         if let Err(fault) = outcome {
+            // Another program writes for a moment: the source that has crossed the second limit is judged again soon.
+            if matches!(fault, Fault::Busy(_)) {
+                self.crossed = Some(Instant::now());
+            }
             // What is known stays in force; the next judgement tries again.
             tracing::error!(%fault, path = %self.base.display(), "cannot write the knowledge base");
         }
@@ -284,10 +287,11 @@ impl Learning {
         };
         let outcome = updater.update(report, &base.entries()?);
         let applied = base.apply(&outcome.changes, "gate", now)?;
+        let needs_copy = applied.batch > 0 || self.gate.is_unwritten.load(Ordering::Relaxed);
+        if needs_copy && let Some(aside) = base.keep_copy()? {
+            tracing::warn!(path = %aside.display(), "the backup belongs to another knowledge base; renamed it");
+        }
         if applied.batch > 0 {
-            if let Some(aside) = base.keep_copy()? {
-                tracing::warn!(path = %aside.display(), "the backup belongs to another knowledge base; renamed it");
-            }
             tracing::info!(
                 denied = outcome.denied,
                 allowed = outcome.allowed,

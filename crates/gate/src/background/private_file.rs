@@ -21,8 +21,18 @@ pub(super) fn replace(
 #[derive(Debug)]
 pub(super) struct Written {
     file: File,
-    new: PathBuf,
+    new: New,
     path: PathBuf,
+}
+
+/// The name of a file that is yet to get its place. One that does not get it is removed: it takes the space that may be what was missing.
+#[derive(Debug)]
+struct New(PathBuf);
+
+impl Drop for New {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 /// Writes what is to replace a file. That seldom takes long; to put it in its place takes as long as the disk does.
@@ -44,6 +54,7 @@ pub(super) fn write_beside(
         .write(true)
         .mode(0o600)
         .open(&new)?;
+    let new = New(new);
     let mut out = BufWriter::with_capacity(1 << 18, file);
     write(&mut out)?;
     let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -55,7 +66,7 @@ impl Written {
     /// Waits for the disk and replaces the old file.
     pub(super) fn put_in_place(self) -> io::Result<()> {
         self.file.sync_all()?;
-        fs::rename(&self.new, &self.path)?;
+        fs::rename(&self.new.0, &self.path)?;
         match self.path.parent() {
             Some(folder) => File::open(folder)?.sync_all(),
             None => Ok(()),

@@ -197,6 +197,9 @@ impl<'a> Table<'a> {
         let live = self.gate.live.load();
         let setup = &live.setup.paths;
         if !setup.is_on {
+            self.is_saving();
+            // What is switched off has nothing left to save.
+            self.gate.metrics.users_failed.set(0);
             return;
         }
         self.users.set_limits(setup.limits);
@@ -249,15 +252,23 @@ impl<'a> Table<'a> {
         self.note_failure("remove users.forgiven.taken", removed);
     }
 
-    /// True where the table is to be saved now: one at a time is on its way to the disk.
-    fn is_time_to_save(&mut self) -> bool {
+    /// True while a table is on its way to the disk.
+    fn is_saving(&mut self) -> bool {
         let is_done = self.saving.as_ref().is_none_or(JoinHandle::is_finished);
         if is_done {
             self.end_saving();
         }
+        !is_done
+    }
+
+    /// True where the table is to be saved now: one at a time is on its way to the disk.
+    fn is_time_to_save(&mut self) -> bool {
+        if self.is_saving() {
+            return false;
+        }
         let since = self.saved.elapsed();
         let is_due = self.is_urgent && since >= SOON || self.is_changed && since >= EVERY;
-        is_done && is_due && since >= self.took * PAUSES
+        is_due && since >= self.took * PAUSES
     }
 
     /// Writes the table, and leaves it to a thread to wait for the disk.
@@ -435,5 +446,7 @@ mod tests {
         let failed = replace(&path, |_| Err(io::Error::other("full")));
         failed.unwrap_err();
         assert_eq!(fs::read(&path).unwrap(), b"two");
+        let names = fs::read_dir(folder.path()).unwrap();
+        assert_eq!(names.count(), 1, "half a file takes space that is missing");
     }
 }

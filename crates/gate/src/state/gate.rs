@@ -67,6 +67,8 @@ pub(crate) struct Gate {
     pub(crate) saved_ms: u64,
     /// The gate ends: threads that wait for changes of files end with it.
     pub(crate) is_ending: AtomicBool,
+    /// What the learner wrote last, or its backup, is not on the disk. Only its next success ends that.
+    pub(crate) is_unwritten: AtomicBool,
     /// Connections of clients now.
     pub(crate) connections: AtomicUsize,
     /// Clients in whose visits something is suspicious.
