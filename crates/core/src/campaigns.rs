@@ -397,6 +397,7 @@ impl Finder<'_> {
             agents: self.agents,
             source: group.members[0],
             sources: group.members.len() as u32,
+            days: None,
             model: self.settings.model.as_deref(),
             scratch: &scratch,
             campaign: None,

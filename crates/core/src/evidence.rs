@@ -200,6 +200,8 @@ pub struct Context<'a> {
     pub source: Source,
     /// How many sources the profile stands for: more than one where a group is judged by its sum.
     pub sources: u32,
+    /// Busy days in all windows, where the profile is their sum: its half hours lie on top of each other.
+    pub days: Option<u32>,
     /// What was learned from examples.
     pub model: Option<&'a Model>,
     /// Room for the shape of series.
@@ -211,6 +213,12 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
+    /// The days on which most requests of a profile came, at least one.
+    pub(crate) fn busy_days(&self, profile: &Profile) -> u32 {
+        let days = self.days.unwrap_or_else(|| profile.bins.busy_days());
+        days.max(1)
+    }
+
     /// The robot that most of the source's requests name.
     pub fn robot(&self, profile: &Profile) -> Option<&'a Robot> {
         self.knowledge.robots.robot(self.robot_number(profile)?)

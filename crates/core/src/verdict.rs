@@ -332,7 +332,8 @@ fn weigh(
     weigh_header_signs(&mut evidence, &mut families);
     weigh_missing_referrers_once(&mut evidence, &mut families);
     explain_by_links(&mut evidence, &mut families);
-    let withheld = weigh_cheap_signs(profile, &mut evidence, &mut families);
+    let came = (profile, context.busy_days(profile));
+    let withheld = weigh_cheap_signs(came, &mut evidence, &mut families);
     weigh_copied_rhythm(&mut evidence, &mut families);
     if !by_rhythm {
         take_back_rhythm(&mut evidence, &mut families);

@@ -385,6 +385,7 @@ impl Court<'_> {
             agents: self.agents,
             source,
             sources: 1,
+            days: None,
             model: self.settings.model.as_deref(),
             scratch,
             campaign: self.campaigns.membership(source, window),
@@ -458,8 +459,10 @@ impl Court<'_> {
         for (_, profile) in windows {
             whole.absorb(profile, self.clock.bins as usize);
         }
+        let days = windows.iter().map(|(_, profile)| profile.bins.busy_days());
         let context = Context {
             site,
+            days: Some(days.sum()),
             campaign: None,
             was_crawler: false,
             ..self.context(source, *last, scratch)

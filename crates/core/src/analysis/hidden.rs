@@ -360,6 +360,7 @@ impl SecondReading {
             agents: &self.agents,
             source,
             sources: 1,
+            days: None,
             model: self.settings.model.as_deref(),
             scratch,
             campaign: None,

@@ -68,7 +68,7 @@ impl Detector for NoDailyRhythm {
             return Outcome::Clear(quiet);
         }
         Outcome::learned(
-            if quiet >= self.even_min && self.is_busy_browser(profile) {
+            if quiet >= self.even_min && self.is_busy_browser(profile, context) {
                 DECIBANS_EVEN
             } else {
                 DECIBANS
@@ -84,9 +84,10 @@ impl Detector for NoDailyRhythm {
 
 impl NoDailyRhythm {
     /// True for one user agent with more pages a day than one person reads, if they are not the same few.
-    fn is_busy_browser(&self, profile: &Profile) -> bool {
-        let a_day = profile.pages / profile.bins.busy_days().max(1);
-        profile.agents.count() == 1
+    fn is_busy_browser(&self, profile: &Profile, context: &Context<'_>) -> bool {
+        let a_day = profile.pages / context.busy_days(profile);
+        context.sources == 1
+            && profile.agents.count() == 1
             && a_day > self.day_pages_max
             && profile.distinct_pages.count() >= u64::from(self.distinct_min)
     }

@@ -98,7 +98,7 @@ impl Detector for SkippedPageParts {
             true => 0.0,
             false => self.least(profile, bare, first) * share_between(first, FIRST_SHARES),
         };
-        let is_too_much = self.is_more_than_one_reads(profile) && !loads;
+        let is_too_much = self.is_more_than_one_reads(profile, context) && !loads;
         let is_varied = profile.distinct_pages.count() >= DISTINCT_HUNDREDS;
         let least = match views {
             VIEWS_HUNDREDS.. if is_too_much && is_varied => DECIBANS_HUNDREDS,
@@ -192,7 +192,7 @@ impl SkippedPageParts {
         }
     }
 
-    fn is_more_than_one_reads(&self, profile: &Profile) -> bool {
-        profile.shown / profile.bins.busy_days().max(1) > self.day_pages_max
+    fn is_more_than_one_reads(&self, profile: &Profile, context: &Context<'_>) -> bool {
+        profile.shown / context.busy_days(profile) > self.day_pages_max
     }
 }

@@ -9,7 +9,9 @@
 //! Requests of scripts name the page that they run on; they fetch the same URLs again and again, or bring no parts, and do not count.
 //! Behind a shared address, other people's requests come between two pages, so the detector abstains above a number of pages per half
 //! hour. Browsers that send only the site as referrer are left out, and so are sites where other visitors do not send the previous page
-//! either. Other honest causes remain, such as frames, so this is not enough for a verdict.
+//! either. Somebody who comes from a portal or a reading list each time, and follows no link here, looks the same; browsers name only
+//! the start page of another site, so start pages count less. Other honest causes remain, such as frames, so this is not enough for a
+//! verdict.
 
 use super::Detector;
 use super::Family;
@@ -29,7 +31,7 @@ pub(super) const SPEC: Spec = Spec::of::<UnreadReferrers>(
 
 settings! {
     UnreadReferrers {
-        /// Stay silent below this many pages that are said to come from a page other than the one before.
+        /// Stay silent below this many pages that are said to come from a page other than the one before (at most 255).
         unread_min: u16 = 100,
         /// Share of pages that come from the page before, up to which it points to a crawler...
         chain_max: f64 = 0.005,
@@ -44,17 +46,22 @@ settings! {
 
 /// No verdict by itself: a page that fetches others by a script may look so.
 const DECIBANS: f64 = 9.0;
+/// Where they name start pages: a search engine, a portal, a reading list. Somebody may come from there each time and never go on.
+const DECIBANS_STARTS: f64 = 6.0;
+/// So many are counted.
+const COUNTED_MAX: u16 = u8::MAX as u16;
 
 impl Detector for UnreadReferrers {
     fn evaluate(&self, profile: &Profile, context: &Context<'_>) -> Outcome {
         if profile.referrers == 0 && profile.pages > 0 {
             return Outcome::Abstain(Gap::NotLogged("the referrer is"));
         }
-        if profile.unread < self.unread_min.max(1) {
+        let unread_min = self.unread_min.max(1);
+        if profile.unread.all() < unread_min {
             return Outcome::Abstain(Gap::TooFew {
                 what: "pages that come from another than the page before",
-                have: u32::from(profile.unread),
-                need: u32::from(self.unread_min.max(1)),
+                have: u32::from(profile.unread.all()),
+                need: u32::from(unread_min),
             });
         }
         if profile.pages > self.pages_max.saturating_mul(profile.bins.busy().max(1)) {
@@ -72,8 +79,13 @@ impl Detector for UnreadReferrers {
                 "other visitors do not name the page before either, or there are too few of them",
             ));
         };
+        let names_pages = u16::from(profile.unread.pages) >= unread_min.min(COUNTED_MAX);
         Outcome::learned(
-            DECIBANS,
+            if names_pages {
+                DECIBANS
+            } else {
+                DECIBANS_STARTS
+            },
             format!(
                 "{} of its {} page requests name another page as referrer, {} of them the page that it fetched just before",
                 profile.referrers_link,

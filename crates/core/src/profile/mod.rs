@@ -112,9 +112,8 @@ pub struct Profile {
     pub declared: u32,
     /// Page requests that name the page fetched just before as the one that led there, or the one from which that was opened.
     pub chain: u32,
-    /// Page requests that name another page, which is neither of these; at most 65,535. One that names a start page counts only where
-    /// parts of the page before named that page: some browsers never send more than the site.
-    pub unread: u16,
+    /// Page requests that name another page, which is neither of these.
+    pub unread: Unread,
     /// Requests for fonts and the site's icon, and for parts of which it had a copy that was still good.
     pub drawn: u16,
     /// Requests for `/robots.txt`.
@@ -133,6 +132,28 @@ pub struct Profile {
     pub bins: Bins,
     trails: SmallVec<[Trail; 1]>,
     seldom: Option<Box<Seldom>>,
+}
+
+/// Page requests that do not name the page before. At most 255 of each are counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unread {
+    /// Those that name another page.
+    pub pages: u8,
+    /// Those that name a start page, of whichever site: browsers name no more of a page on another one. They count only where parts of
+    /// the page before named that page, because some browsers never name more than the site.
+    pub starts: u8,
+}
+
+impl Unread {
+    fn absorb(&mut self, other: Unread) {
+        self.pages = self.pages.saturating_add(other.pages);
+        self.starts = self.starts.saturating_add(other.starts);
+    }
+
+    /// All of them.
+    pub fn all(self) -> u16 {
+        u16::from(self.pages) + u16::from(self.starts)
+    }
 }
 
 /// What most sources have nothing of.
@@ -360,7 +381,7 @@ impl Profile {
             *mine = mine.saturating_add(theirs);
         }
         self.drawn = self.drawn.saturating_add(other.drawn);
-        self.unread = self.unread.saturating_add(other.unread);
+        self.unread.absorb(other.unread);
         self.robots = self.robots.saturating_add(other.robots);
         self.robot = match (self.robot, other.robot) {
             (0, robot) | (robot, 0) => robot,
@@ -437,8 +458,11 @@ impl Profile {
         let last = self.trails.iter().find(|trail| trail.stream == stream);
         let sends_paths = last.is_some_and(|last| last.has(Trail::PARTS) && !is_start(last.page));
         let Some(last) = last.filter(|last| last.leads_to(record)) else {
-            let is_unread = record.is_page() && (record.from != START || sends_paths);
-            self.unread = self.unread.saturating_add(u16::from(is_unread));
+            let is_start = record.from == START;
+            self.unread.absorb(Unread {
+                pages: u8::from(record.is_page() && !is_start),
+                starts: u8::from(record.is_page() && is_start && sends_paths),
+            });
             self.note_borrowed(record);
             return false;
         };

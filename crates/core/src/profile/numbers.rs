@@ -50,7 +50,7 @@ impl Profile {
             ("of these naming the page before", count(self.chain)),
             (
                 "of these naming a page that it had left, or was never on",
-                u64::from(self.unread),
+                u64::from(self.unread.all()),
             ),
             ("of these listings", count(self.listings().all)),
             (

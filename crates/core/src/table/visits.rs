@@ -50,6 +50,8 @@ const TURN: u32 = 64;
 const TURNS: u32 = 8;
 /// Page requests of long visits that are noted at most until somebody asks.
 const WATCHED_MAX: usize = 4096;
+/// Looks at visits for each new one, where many of them are of other streams.
+const LOOKS_MAX: u32 = 16;
 /// User agents of a source beyond which those behind a trap are not noted one by one: it has many clients, or one with many names.
 const AGENTS_MAX: usize = 12;
 
@@ -162,9 +164,12 @@ impl Ongoing {
         record: &Record,
         (stream, silence): (u16, u32),
     ) {
-        // Two looks for each new visit find all that have ended before their number has doubled.
-        self.look(record.time, (stream, silence));
-        self.look(record.time, (stream, silence));
+        // Two looks for each new visit find all that have ended before their number has doubled. Those of other streams do not count.
+        let (mut looks, mut own) = (0, 0);
+        while looks < LOOKS_MAX && own < 2 {
+            own += u32::from(self.look(record.time, (stream, silence)));
+            looks += 1;
+        }
         self.places[number] = Place(self.short.len() as u32);
         self.short.push(Short {
             profile: number as u32,
@@ -173,17 +178,21 @@ impl Ongoing {
         });
     }
 
-    /// Removes the next visit if it ended long ago: twice as long as would do, because lines are not always in order.
-    fn look(&mut self, time: u32, (stream, silence): (u16, u32)) {
+    /// Removes the next visit if it ended long ago: twice as long as would do, because lines are not always in order. True unless it is
+    /// of another stream, whose times say nothing about it.
+    fn look(&mut self, time: u32, (stream, silence): (u16, u32)) -> bool {
         self.hand = self.hand.checked_sub(1).unwrap_or(self.short.len());
         let Some(short) = self.short.get(self.hand) else {
-            return;
+            return true;
         };
-        let is_over = short.visit.session.last.saturating_add(2 * silence) < time;
-        if is_over && short.stream == stream {
+        if short.stream != stream {
+            return false;
+        }
+        if short.visit.session.last.saturating_add(2 * silence) < time {
             self.places[short.profile as usize] = Place::NONE;
             self.remove(self.hand);
         }
+        true
     }
 
     fn remove(&mut self, at: usize) {
@@ -320,6 +329,18 @@ mod tests {
             followed.page(9_990, 600_000 + time);
         }
         assert_eq!(followed.pages_of(9_990), [6]);
+    }
+
+    #[test]
+    fn visits_of_files_that_overlap_make_room() {
+        let mut followed = Followed::new(20_000);
+        for stream in 0..20_u16 {
+            followed.stream = stream;
+            (0..1000).for_each(|visit| followed.page(u32::from(stream) * 1000 + visit, visit * 60));
+        }
+        // Some 60 visits of each file go on when it ends.
+        let kept = followed.ongoing.short.len();
+        assert!(kept <= 5_000, "{kept}");
     }
 
     #[test]

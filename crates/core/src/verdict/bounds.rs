@@ -172,12 +172,12 @@ fn is_robots_visits(item: &Evidence) -> bool {
 }
 
 /// Pages that each browser of a source fetches on a day on which it comes; none where agents are not logged.
-fn pages_of_a_browser(profile: &Profile) -> f64 {
+fn pages_of_a_browser(profile: &Profile, days: u32) -> f64 {
     let agents = profile.agents.count() as f64;
     if agents == 0.0 {
         return 0.0;
     }
-    f64::from(profile.pages) / agents / f64::from(profile.bins.busy_days().max(1))
+    f64::from(profile.pages) / agents / f64::from(days)
 }
 
 /// True for times that all classifiers call a machine's, of a source that neither follows links nor shows pages. Gateways with traffic
@@ -191,16 +191,16 @@ fn has_machines_times(profile: &Profile, evidence: &[Evidence]) -> bool {
     !shows && evidence.iter().any(is_machines) && !evidence.iter().any(reads)
 }
 
-/// Bounds what signs of people are worth that a program can copy for little. Returns the decibans that this takes away, or 0 for a source
+/// Bounds what signs of people are worth that a program can copy for little, of a source that came on so many days. Returns the decibans that this takes away, or 0 for a source
 /// that did what only programs do.
 pub(super) fn weigh_cheap_signs(
-    profile: &Profile,
+    (profile, days): (&Profile, u32),
     evidence: &mut [Evidence],
     families: &mut [f64],
 ) -> f64 {
     let is_act = |item: &Evidence| is_programs(item) || is_robots_visits(item);
     let acts = evidence.iter().any(is_act) || has_machines_times(profile, evidence);
-    let is_reader = pages_of_a_browser(profile) <= BROWSER_PAGES_MAX;
+    let is_reader = pages_of_a_browser(profile, days) <= BROWSER_PAGES_MAX;
     let most = match is_reader && !acts {
         true => CHEAP_MAX,
         false => CHEAP_AGAINST_ACTS,
@@ -287,7 +287,7 @@ mod tests {
         // What cheap signs are worth at last, and what is withheld.
         let check = |profile: &Profile, findings: &[(&'static str, f64)], expected: (f64, f64)| {
             let mut evidence: Vec<Evidence> = findings.iter().copied().map(finding).collect();
-            let withheld = weigh_cheap_signs(profile, &mut evidence, &mut [0.0; 5]);
+            let withheld = weigh_cheap_signs((profile, 1), &mut evidence, &mut [0.0; 5]);
             let cheap = evidence
                 .iter()
                 .filter(|item| CHEAP.contains(&item.detector));

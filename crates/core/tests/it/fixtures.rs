@@ -11,9 +11,12 @@ use std::sync::Arc;
 use cattlegrid_core::Settings;
 use cattlegrid_core::detectors::SPECS;
 use cattlegrid_core::evidence::Toward;
+use cattlegrid_core::verdict::Class;
 use cattlegrid_learn::model::Model;
 
 use crate::analyze;
+
+const MONTHS: [&str; 6] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun"];
 
 /// The model that the program has built in.
 fn model() -> Arc<Model> {
@@ -266,4 +269,65 @@ fn missing_header_fields_accuse_nobody_where_nobody_sends_them() {
     assert_eq!(all.len(), 3);
     let sum: f64 = all.iter().sum();
     assert!((sum - 9.0).abs() < 1e-9, "{all:?}");
+}
+
+/// Months of eight pages a day is no reading of five hundred a day, although all windows are judged as one in the end.
+#[test]
+fn a_reader_who_comes_for_months_does_not_read_more_than_one_can() {
+    let agent = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:133.0) Gecko/20100101 Firefox/133.0";
+    let mut lines = Vec::new();
+    for day in 0..168 {
+        let date = format!("{:02}/{}/2030", day % 28 + 1, MONTHS[day / 28]);
+        let mut get = |source: &str, at: usize, target: &str, referrer: &str| {
+            let (hour, minute) = (9 + at / 60, at % 60);
+            lines.push(format!(
+                "{source} - - [{date}:{hour:02}:{minute:02}:{:02} +0000] \"GET {target} HTTP/1.1\" 200 512 \"{referrer}\" \"{agent}\"",
+                lines.len() % 60
+            ));
+        };
+        // Others see pictures with half of their pages.
+        for other in 0..12 {
+            let source = format!("192.0.2.{}", 12 * (day % 15) + other);
+            for page in 0..4 {
+                let name = format!("/news/{day}x{other}x{page}");
+                get(
+                    &source,
+                    10 * other + page,
+                    &name,
+                    "https://www.example.com/",
+                );
+                let picture = format!("/photo-{day}-{other}-{page}.jpg");
+                let referrer = format!("https://www.example.com{name}");
+                if page % 2 == 0 {
+                    get(&source, 10 * other + page, &picture, &referrer);
+                }
+            }
+        }
+        let mut before = "https://www.example.com/".to_owned();
+        for page in 0..8 {
+            let name = format!("/news/{}y{}", day * 37 % 173, page * 37 % 11);
+            get("198.51.100.7", 300 + 7 * page, &name, &before);
+            before = format!("https://www.example.com{name}");
+        }
+    }
+    let settings = Settings {
+        min_requests: 0,
+        model: Some(model()),
+        ..Settings::default()
+    };
+    let report = analyze(&[&lines], settings, "combined", 1000);
+    let mut sources = report.sources.iter();
+    let reader = sources
+        .find(|source| source.source == "198.51.100.7")
+        .unwrap();
+    let parts = reader
+        .evidence
+        .iter()
+        .find(|item| item.detector == "skipped_page_parts");
+    assert!(
+        parts.is_some_and(|item| item.weight < 9.0),
+        "{:?}",
+        reader.evidence
+    );
+    assert_ne!(reader.class, Class::Crawler, "{:?}", reader.evidence);
 }
