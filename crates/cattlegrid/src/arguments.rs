@@ -2,6 +2,7 @@
 //! a knowledge base that does not exist.
 
 use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::bail;
 use anyhow::ensure;
@@ -51,7 +52,12 @@ fn check_outputs(log: &LogArgs, outputs: &[(&'static str, &Path)]) -> anyhow::Re
             );
             continue;
         }
-        if let Some((other, _)) = outputs[..at].iter().find(|(_, other)| other == path) {
+        // What is written to a device replaces nothing.
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            continue;
+        }
+        let mut others = outputs[..at].iter();
+        if let Some((other, _)) = others.find(|(_, other)| place(other) == place(path)) {
             bail!(
                 "{other} and {flag} both write to {}; name two different files",
                 path.display()
@@ -64,6 +70,19 @@ fn check_outputs(log: &LogArgs, outputs: &[(&'static str, &Path)]) -> anyhow::Re
         );
     }
     Ok(())
+}
+
+/// Where a file is, or will be, whichever way its name goes.
+fn place(path: &Path) -> PathBuf {
+    let of_folder = || {
+        let folder = match path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        Some(folder.canonicalize().ok()?.join(path.file_name()?))
+    };
+    let place = path.canonicalize().ok().or_else(of_folder);
+    place.unwrap_or_else(|| path.to_owned())
 }
 
 /// The logs that a command reads, and what it writes.

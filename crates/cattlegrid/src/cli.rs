@@ -74,13 +74,13 @@ pub(crate) enum Command {
     /// Check the gate's settings file: exit with status 0 if it is valid; otherwise print the errors with their lines and exit with 1. Opens no listener
     Check {
         /// The settings file, with a [gate] section
-        #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
+        #[arg(long, value_name = "FILE", env = CONFIG)]
         config: PathBuf,
     },
     /// Generate a new key for signing challenges and clearances. The gate loads it at its next reload (SIGHUP)
     RotateKeys {
         /// The settings file, with a [gate] section
-        #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
+        #[arg(long, value_name = "FILE", env = CONFIG)]
         config: PathBuf,
         /// The old key has leaked: drop all old keys at once. Every visitor then solves one more challenge
         #[arg(long)]
@@ -105,22 +105,26 @@ pub(crate) struct IncidentArgs {
     /// The gate's logs, if they are not where the settings file says
     #[arg(value_name = "LOG")]
     pub(crate) logs: Vec<String>,
-    /// The gate's settings file. Omit it for a gate that was started with --to
-    #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
+    /// The gate's settings file. Omit it for a gate that was started with --to, and unset CATTLEGRID_CONFIG
+    #[arg(long, value_name = "FILE", env = CONFIG)]
     pub(crate) config: Option<PathBuf>,
 }
 
+/// Names the settings file for all commands. `--to` comes before it: what was typed counts.
+pub(crate) const CONFIG: &str = "CATTLEGRID_CONFIG";
+
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("settings").required(true).args(["config", "to"]))]
+#[command(group = ArgGroup::new("settings").required(std::env::var_os(CONFIG).is_none()).args(["config", "to"]))]
 pub(crate) struct GateArgs {
-    /// The settings file, with a [gate] section
-    #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
+    /// The settings file, with a [gate] section. Without --config and --to, the one in CATTLEGRID_CONFIG
+    #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Without a settings file: the address to listen on, for every host name, over plain HTTP
     #[arg(
         long,
         value_name = "ADDRESS:PORT",
         conflicts_with = "config",
+        requires = "to",
         default_value = "127.0.0.1:8080"
     )]
     pub(crate) listen: std::net::SocketAddr,
@@ -128,7 +132,7 @@ pub(crate) struct GateArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) to: Option<String>,
     /// Without a settings file: carry decisions out. Otherwise everything passes and the log shows what would have been decided
-    #[arg(long, conflicts_with = "config")]
+    #[arg(long, conflicts_with = "config", requires = "to")]
     pub(crate) enforce: bool,
 }
 
@@ -549,7 +553,7 @@ pub(crate) struct LogArgs {
     #[arg(long, value_name = "TIME", help_heading = "Reading")]
     pub(crate) until: Option<String>,
     /// Settings file ('cattlegrid config show' prints one)
-    #[arg(long, value_name = "FILE", env = "CATTLEGRID_CONFIG")]
+    #[arg(long, value_name = "FILE", env = CONFIG)]
     pub(crate) config: Option<PathBuf>,
     /// Folder with the networks that operators of robots publish ('cattlegrid lists update' fills it)
     #[arg(long, value_name = "FOLDER", env = "CATTLEGRID_LISTS")]

@@ -22,6 +22,7 @@ use cattlegrid_input::Looking;
 use cattlegrid_input::plan;
 use tracing_subscriber::EnvFilter;
 
+use crate::cli::CONFIG;
 use crate::cli::GateArgs;
 use crate::gate_file::default_places;
 use crate::gate_file::parse;
@@ -60,7 +61,8 @@ enum Given {
 impl Given {
     fn of(arguments: &GateArgs) -> anyhow::Result<Given> {
         let Some(to) = &arguments.to else {
-            let file = arguments.config.clone();
+            let of_environment = || std::env::var_os(CONFIG).map(PathBuf::from);
+            let file = arguments.config.clone().or_else(of_environment);
             return file
                 .map(Given::File)
                 .context("say --config FILE or --to URL");

@@ -64,7 +64,9 @@ fn default_path() -> anyhow::Result<PathBuf> {
     let of_gate = crate::gate_file::default_places().map(|places| places.knowledge_base);
     let of_gate = of_gate.filter(|path| path.exists());
     let own = folder.join("kb.sqlite");
-    Ok(match (own.exists(), of_gate) {
+    // One that is lost, and has a backup, is not forgotten for another.
+    let has_own = own.exists() || Base::backup(&own).exists();
+    Ok(match (has_own, of_gate) {
         (false, Some(of_gate)) => of_gate,
         _ => own,
     })
@@ -159,7 +161,7 @@ fn say(path: &Path, action: Action, what: &SayArgs) -> anyhow::Result<()> {
     );
     writeln!(
         io::stdout().lock(),
-        "{} {until}: {}, in {}; 'cattlegrid kb undo {}' takes it back",
+        "{} {until}: {}, in {}; {}",
         match action {
             Action::Allow => "allowed",
             Action::Deny => "denied",
@@ -167,9 +169,16 @@ fn say(path: &Path, action: Action, what: &SayArgs) -> anyhow::Result<()> {
         },
         shown(&subject),
         path.display(),
-        applied.batch
+        how_to_undo(applied.batch)
     )?;
     Ok(())
+}
+
+fn how_to_undo(batch: i64) -> String {
+    match batch {
+        0 => "it was so before, and nothing has changed".to_owned(),
+        batch => format!("'cattlegrid kb undo {batch}' takes it back"),
+    }
 }
 
 fn forget(path: &Path, text: &str) -> anyhow::Result<()> {

@@ -121,27 +121,45 @@ fn of_log(
         .map(judged)
         .transpose()?
         .unwrap_or_default();
-    let beside = Beside {
-        truth: labels.map(truth).transpose()?,
-        baseline: arguments.baseline.as_deref().map(baseline).transpose()?,
-    };
+    let labels = labels.map(truth).transpose()?;
+    let baseline = arguments.baseline.as_deref().map(baseline).transpose()?;
     let job = Job::new(arguments, &settings)?;
     if !arguments.counter && arguments.write_human_log.is_none() {
         settings.keep = Keep::Views(VIEWS_MAX);
     }
     let (read, mut look, mut second) = second::read(log, settings)?;
     let first = read.report.span.unwrap_or_default().0;
-    let steps = Steps::new(&look, first, &words);
+    let (words, labels) = (
+        by_source(words, &look),
+        labels.map(|labels| by_source(labels, &look)),
+    );
+    if let Some([one, other]) = &words.contradicting {
+        bail!(
+            "--judged: '{}' and '{}' name one source, and the judgements contradict each other; remove one of them",
+            printable(one.as_bytes()),
+            printable(other.as_bytes())
+        );
+    }
+    let steps = Steps::new(&look, first, words.what.clone());
+    let beside = Beside {
+        truth: labels.map(|labels| labels.what),
+        baseline,
+    };
     let mut usage = job.count(&mut look, &mut second, &steps, &read.report, &beside)?;
-    say_unknown(&words, &look);
+    if !log.quiet {
+        say_unknown(&words, &look);
+    }
     match (&beside.truth, &arguments.labels) {
-        (Some(truth), Some(_)) => ensure!(
-            !in_log(truth.keys(), &look).is_empty(),
-            "--labels: none of its sources is in the log"
-        ),
+        (Some(truth), Some(_)) => {
+            let mut sources = look.judged().iter();
+            ensure!(
+                sources.any(|(source, _)| truth.contains_key(&source)),
+                "--labels: none of its sources is in the log"
+            );
+        }
         // Of a simulated world everything is known.
         (Some(_), None) if usage.comparison.is_none() => {
-            usage.comparison = Some(Baseline::simulated(&usage).compare(&usage));
+            usage.comparison = Some(Baseline::simulated(&usage).compare(&usage, &job.options.zone));
         }
         _ => {}
     }
@@ -149,23 +167,51 @@ fn of_log(
     Ok(ExitCode::from(if read.is_incomplete { 2 } else { 0 }))
 }
 
-/// The names that are sources of the log.
-fn in_log<'a>(names: impl Iterator<Item = &'a String>, look: &SecondLook) -> BTreeSet<&'a String> {
-    let named: BTreeMap<Source, &String> = names.map(|name| (look.source(name), name)).collect();
-    let sources = look.judged().iter();
-    sources
-        .filter_map(|(source, _)| named.get(&source).copied())
-        .collect()
+/// What was said of sources, which may have several names: those of one /64 of IPv6 are one source.
+struct Said<T> {
+    what: BTreeMap<Source, T>,
+    names: BTreeMap<Source, String>,
+    /// Names of a source of which two things were said. Then nothing was said of it.
+    contradicting: Option<[String; 2]>,
+}
+
+fn by_source<T: PartialEq>(said: BTreeMap<String, T>, look: &SecondLook) -> Said<T> {
+    let (mut what, mut names) = (BTreeMap::new(), BTreeMap::new());
+    let mut contradicting = BTreeMap::new();
+    for (name, of_it) in said {
+        let source = look.source(&name);
+        if what.get(&source).is_some_and(|before| *before != of_it) {
+            contradicting.insert(source, name);
+        } else {
+            what.insert(source, of_it);
+            names.insert(source, name);
+        }
+    }
+    for source in contradicting.keys() {
+        what.remove(source);
+    }
+    let mut pairs = contradicting.into_iter();
+    let pairs = pairs.find_map(|(source, other)| Some([names.get(&source)?.clone(), other]));
+    Said {
+        what,
+        names,
+        contradicting: pairs,
+    }
 }
 
 /// Judged sources that are not in the log: so many are listed.
 const UNKNOWN_MAX: usize = 5;
 
 /// A judgement that changes nothing may be misspelt.
-fn say_unknown(words: &BTreeMap<String, Word>, look: &SecondLook) {
-    let known = in_log(words.keys(), look);
-    let unknown = words.keys().filter(|name| !known.contains(name));
-    let unknown: Vec<String> = unknown.map(|name| printable(name.as_bytes())).collect();
+fn say_unknown(words: &Said<Word>, look: &SecondLook) {
+    let known: BTreeSet<Source> = look.judged().iter().map(|(source, _)| source).collect();
+    let unknown = words
+        .names
+        .iter()
+        .filter(|(source, _)| !known.contains(source));
+    let unknown: Vec<String> = unknown
+        .map(|(_, name)| printable(name.as_bytes()))
+        .collect();
     if unknown.is_empty() {
         return;
     }
@@ -178,7 +224,7 @@ fn say_unknown(words: &BTreeMap<String, Word>, look: &SecondLook) {
         io::stderr(),
         "cattlegrid: --judged: {} of {} sources are not in the log: {}{rest}. Write sources exactly as the report prints them",
         unknown.len(),
-        words.len(),
+        words.names.len(),
         shown.join(", ")
     );
 }

@@ -223,8 +223,8 @@ impl ViewPart {
 /// What is known beside the log.
 #[derive(Debug, Default)]
 pub struct Beside {
-    /// What sources really are, by name: true for people.
-    pub truth: Option<BTreeMap<String, bool>>,
+    /// What sources really are: true for people.
+    pub truth: Option<BTreeMap<Source, bool>>,
     /// What a page-tagging tool counted.
     pub baseline: Option<Baseline>,
 }
@@ -302,7 +302,7 @@ impl Views {
         let ones = usage.removed.iter().filter(is_one);
         usage.blacklisted = ones.map(|removed| removed.sources).sum();
         let baseline = beside.baseline.as_ref();
-        usage.comparison = baseline.map(|baseline| baseline.compare(&usage));
+        usage.comparison = baseline.map(|baseline| baseline.compare(&usage, &options.zone));
         usage
     }
 }
@@ -333,7 +333,7 @@ fn counted<'a>(
             views,
             step,
             person,
-            is_person: truth.and_then(|truth| truth.get(&look.name(source)).copied()),
+            is_person: truth.and_then(|truth| truth.get(&source).copied()),
         }
     };
     let mut judged: Vec<(Source, &'a Judged)> = look.judged().part(number).collect();

@@ -252,17 +252,19 @@ fn a_second_gate_on_one_machine_is_told_what_to_do() {
 
 #[test]
 fn settings_come_from_a_file_or_from_the_command_line() {
-    let check = |arguments: &[&str], expected: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_cattlegrid"))
-            .arg("gate")
-            .args(arguments)
-            .env_remove("CATTLEGRID_CONFIG")
-            .output()
-            .unwrap();
+    let check_with = |config: Option<&str>, arguments: &[&str], expected: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cattlegrid"));
+        command.arg("gate").args(arguments);
+        match config {
+            Some(config) => command.env("CATTLEGRID_CONFIG", config),
+            None => command.env_remove("CATTLEGRID_CONFIG"),
+        };
+        let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains(expected), "{arguments:?}: {said}");
     };
+    let check = |arguments: &[&str], expected: &str| check_with(None, arguments, expected);
     let to = ["--to", "http://127.0.0.1:1"];
     let config = ["--config", "gate.toml"];
     check(&[to, config].concat(), "cannot be used with");
@@ -272,6 +274,11 @@ fn settings_come_from_a_file_or_from_the_command_line() {
     );
     check(&["--enforce"], "<--config <FILE>|--to <URL>>");
     check(&[], "<--config <FILE>|--to <URL>>");
+    // What was typed comes before the environment.
+    let missing = Some("/nonexistent/gate.toml");
+    check_with(missing, &[], "/nonexistent/gate.toml");
+    check_with(missing, &["--to", "gopher://127.0.0.1"], "gopher://");
+    check_with(missing, &["--enforce"], "--to <URL>");
 }
 
 #[test]
@@ -320,6 +327,16 @@ fn a_gate_without_a_settings_file_is_found_by_other_commands() {
     fs::copy(base, home.path().join("cattlegrid/kb.sqlite")).unwrap();
     let [allowed, error] = said(&["kb", "allow", "127.0.0.5", "--yes"]);
     assert!(!allowed.contains(base), "{allowed}{error}");
+    assert!(allowed.contains("nothing has changed"), "{allowed}{error}");
+    let [allowed, error] = said(&["kb", "allow", "127.0.0.6", "--yes"]);
+    assert!(allowed.contains("takes it back"), "{allowed}{error}");
+    // One that is lost comes back from its backup, and the gate's stays as it is.
+    for end in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(home.path().join(format!("cattlegrid/kb.sqlite{end}")));
+    }
+    let [allowed, error] = said(&["kb", "allow", "127.0.0.5", "--yes"]);
+    assert!(allowed.is_empty(), "{allowed}");
+    assert!(error.contains("kb restore"), "{error}");
 }
 
 /// H207. What ends a line or turns text round for other programs stands in the log as an escape, and reads back as it was sent.

@@ -1,6 +1,7 @@
 //! The usage of a site by people: numbers that can be counted by hand, logs that are odd, and what other programs count.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -373,6 +374,12 @@ fn judgements_without_effect_are_told() {
         "line 2: '192.0.2.1' contradicts an earlier line",
     );
     check(b"\n", 2, "is empty; it needs lines");
+    // One source with two names.
+    check(
+        b"2001:db8::1,person\n2001:db8::2,crawler\n",
+        2,
+        "'2001:db8::1' and '2001:db8::2' name one source",
+    );
     let output = run(&["report", "--kb", "nowhere.sqlite", &path]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("there is no knowledge base nowhere.sqlite"));
@@ -388,6 +395,20 @@ fn labels_speak_only_of_the_sources_that_they_name() {
     assert!(!text.contains("page-tagging tool"), "{text}");
     let row = text.lines().find(|line| line.starts_with("all  ")).unwrap();
     assert!(row.contains("+0.0 %"), "{row}");
+    // Other spellings of an address, and two of one source that say different things.
+    for (sources, without) in [
+        (&["192.0.2.1:443,user"][..], 2),
+        (&["::ffff:192.0.2.1,user"], 2),
+        (
+            &["192.0.2.1,user", "192.0.2.1:443,crawler", "192.0.2.2,user"],
+            2,
+        ),
+    ] {
+        let known = labels(&format!("source,label\n{}\n", sources.join("\n")));
+        let text = stdout(&run(&["report", "--labels", &known, &path]));
+        let said = format!("{without} of 3 visitors have no label");
+        assert!(text.contains(&said), "{sources:?}: {text}");
+    }
     for (text, expected) in [
         ("source,label\n192.0.2.1,human\n", "'human' is no label"),
         (
@@ -434,6 +455,27 @@ fn a_log_is_never_written_over() {
         &["report", "--html", &page, "--json", &page, &path],
         "--json and --html both write to",
     );
+    let other = at("other.html");
+    std::os::unix::fs::symlink(&page, &other).unwrap();
+    let name = folder.path().file_name().unwrap().to_str().unwrap();
+    let roundabout = at(&format!("../{name}/page.html"));
+    for other in [other, roundabout] {
+        std::fs::write(&page, "").unwrap();
+        refused(
+            &["report", "--html", &page, "--json", &other, &path],
+            "--json and --html both write to",
+        );
+        std::fs::remove_file(&page).unwrap();
+        if !Path::new(&other).is_symlink() {
+            refused(
+                &["report", "--html", &page, "--json", &other, &path],
+                "--json and --html both write to",
+            );
+        }
+    }
+    let nowhere = ["--html", "/dev/null", "--json", "/dev/null"];
+    let output = run(&[&["report"], &nowhere[..], &[&path]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
     refused(
         &["report", "--html", "-", &path],
         "--html needs a file name",

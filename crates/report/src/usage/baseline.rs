@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 
 use super::Count;
 use super::Period;
@@ -115,8 +117,8 @@ impl Baseline {
         }
     }
 
-    /// Compares it with the log.
-    pub fn compare(&self, usage: &Usage) -> Comparison {
+    /// Compares it with the log, whose days are those of a zone.
+    pub fn compare(&self, usage: &Usage, zone: &TimeZone) -> Comparison {
         let periods = usage.months.iter().chain(&usage.days);
         let known: BTreeMap<&str, &Period> = periods
             .map(|period| (period.name.as_str(), period))
@@ -132,7 +134,7 @@ impl Baseline {
             rows,
             missing,
             not_tagged: self.not_tagged(usage),
-            partly: self.partly(usage),
+            partly: self.partly(usage, zone),
             is_simulated: self.is_simulated,
         }
     }
@@ -144,12 +146,16 @@ impl Baseline {
         months.filter(|month| !is_tagged(month)).collect()
     }
 
-    /// Months that begin before the log's first day with a page view, or end after its last one.
-    fn partly(&self, usage: &Usage) -> Vec<Partly> {
-        let day = |period: Option<&Period>| period.and_then(|period| period.name.parse().ok());
-        let (Some(first), Some(last)) = (day(usage.days.first()), day(usage.days.last())) else {
+    /// Months that begin before the log's first day, or end after its last one.
+    fn partly(&self, usage: &Usage, zone: &TimeZone) -> Vec<Partly> {
+        let Some((first, last)) = usage.span else {
             return Vec::new();
         };
+        let day = |time: u32| {
+            let time = Timestamp::from_second(i64::from(time)).unwrap_or_default();
+            time.to_zoned(zone.clone()).date()
+        };
+        let (first, last) = (day(first), day(last));
         let months = usage.months.iter().map(|period| &period.name);
         months
             .filter(|month| self.periods.contains_key(*month) && !self.is_simulated)
@@ -337,12 +343,14 @@ mod tests {
         };
         let usage = Usage {
             months: vec![period("2015-04", 10), period("2015-05", 10)],
-            days: vec![period("2015-04-01", 10), period("2015-05-20", 10)],
+            // From the first of April to noon of the 20th of May; on the first days nobody came.
+            span: Some((1_427_846_400, 1_432_123_200)),
+            days: vec![period("2015-04-03", 10), period("2015-05-20", 10)],
             ..Usage::default()
         };
         let comparison = Baseline::parse("month,views,visitors\n2015-05,50,50\n2015-07,1,1\n")
             .unwrap()
-            .compare(&usage);
+            .compare(&usage, &TimeZone::UTC);
         assert_eq!(
             comparison.notes(),
             [
@@ -353,7 +361,10 @@ mod tests {
         );
         assert_eq!(comparison.negative(), Vec::<&str>::new());
         let whole = Baseline::parse("month,views,visitors\n2015-04,50,50\n").unwrap();
-        assert_eq!(whole.compare(&usage).negative(), ["2015-04"]);
+        assert_eq!(
+            whole.compare(&usage, &TimeZone::UTC).negative(),
+            ["2015-04"]
+        );
     }
 
     #[test]

@@ -150,6 +150,13 @@ impl Counting {
         let mut months: BTreeMap<(i16, i8), CounterMonth> = BTreeMap::new();
         let mut used: Vec<(u64, i64, u64, Use)> = Vec::new();
         for (at, event) in self.events.iter().enumerate() {
+            let is_double = self.events.get(at + 1).is_some_and(|next| {
+                (next.user, next.url) == (event.user, event.url)
+                    && next.time - event.time <= DOUBLE_CLICK_SECONDS
+            });
+            if is_double {
+                continue;
+            }
             let zoned = Timestamp::from_second(i64::from(event.time)).unwrap_or_default();
             let zoned = zoned.to_zoned(zone.clone());
             let hour = (i64::from(event.time) + i64::from(zoned.offset().seconds())) / 3600;
@@ -158,15 +165,9 @@ impl Counting {
                 Session::HoursOf(user) => (user, hour),
             };
             used.push((session, hour, event.item, event.how));
-            let is_double = self.events.get(at + 1).is_some_and(|next| {
-                (next.user, next.url) == (event.user, event.url)
-                    && next.time - event.time <= DOUBLE_CLICK_SECONDS
-            });
             let month = months.entry((zoned.year(), zoned.month())).or_default();
-            if !is_double {
-                month.total_investigations += 1;
-                month.total_requests += u64::from(event.how == Use::Request);
-            }
+            month.total_investigations += 1;
+            month.total_requests += u64::from(event.how == Use::Request);
         }
         used.sort_unstable();
         for of_item in used.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)) {
@@ -231,16 +232,21 @@ mod tests {
             assert_eq!((months[0].unique_requests, months.len()), (1, 1));
         };
         check(&[60, 89], 1);
+        check(&[3590, 3605], 1);
         check(&[60, 95], 2);
         check(&[60, 85, 110, 135], 1);
         check(&[60, 60, 60], 1);
         check(&[135, 60, 95], 3);
-        // The second of two clicks around midnight is the next month's.
+        // The second of two clicks around midnight is the next month's, in which the item is used.
         let months = months(vec![
             event(1, 1, 1, 31 * 86_400 - 5, Use::Request),
             event(1, 1, 1, 31 * 86_400 + 5, Use::Request),
         ]);
-        assert_eq!([months[0].total_requests, months[1].total_requests], [0, 1]);
+        assert_eq!(months.len(), 1);
+        assert_eq!(
+            (months[0].month.as_str(), months[0].metrics()),
+            ("1970-02", [1; 4])
+        );
     }
 
     #[test]

@@ -63,18 +63,15 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Takes what the knowledge base of a log says, and the judgements of a person by the names of sources.
-    pub fn new(look: &SecondLook, first_time: u32, words: &BTreeMap<String, Word>) -> Steps {
+    /// Takes what the knowledge base of a log says, and the judgements of a person.
+    pub fn new(look: &SecondLook, first_time: u32, words: BTreeMap<Source, Word>) -> Steps {
         let known = |(source, _): (Source, &Judged)| {
             let ruling = look.ruling(source, first_time)?;
             (ruling.action != Action::Watch).then_some((source, ruling.action))
         };
         Steps {
             known: look.judged().iter().filter_map(known).collect(),
-            words: words
-                .iter()
-                .map(|(name, word)| (look.source(name), *word))
-                .collect(),
+            words,
         }
     }
 
@@ -94,11 +91,18 @@ impl Steps {
         }
         match self.known.get(&source) {
             Some(Action::Deny) => Step::One(KNOWN),
-            // Robots with a name are allowed, too, and stay robots.
-            Some(Action::Allow) if !is_named(judged) => Step::Kept(KNOWN),
+            // Robots with a name are allowed, too, and stay robots. A tool that names itself now and then leaves an office its people.
+            Some(Action::Allow) if !is_decided_by_name(judged) => Step::Kept(KNOWN),
             _ => step,
         }
     }
+}
+
+fn is_decided_by_name(judged: &Judged) -> bool {
+    matches!(
+        judged.decided_by,
+        Some("declared_robot" | "claimed_operator")
+    )
 }
 
 /// The study takes whoever fetches robots.txt for a crawler. Some people do, so that here the rest of the evidence must not speak against
@@ -123,4 +127,35 @@ fn by_verdict(judged: &Judged) -> Step {
     let mut findings = judged.findings.iter();
     let strongest = findings.find(|(_, weight)| *weight > 0.0);
     Step::Two(strongest.map_or("unnamed", |(detector, _)| *detector))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cattlegrid_core::report::Band;
+
+    #[test]
+    fn who_is_allowed_is_kept_unless_its_name_decides() {
+        let office = Source::of("192.0.2.1".parse().unwrap());
+        let steps = Steps {
+            known: BTreeMap::from([(office, Action::Allow)]),
+            words: BTreeMap::new(),
+        };
+        let check = |decided_by: Option<&'static str>, expected: Step| {
+            let judged = Judged {
+                class: Class::Crawler,
+                band: Band::of(Class::Crawler, None),
+                decibans: 12.0,
+                withheld: 0.0,
+                decided_by,
+                cause: None,
+                mixed: false,
+                findings: [("declared_robot", 12.0)].into(),
+            };
+            assert_eq!(steps.of(office, &judged), expected, "{decided_by:?}");
+        };
+        check(Some("identity"), Step::Kept(KNOWN));
+        check(None, Step::Kept(KNOWN));
+        check(Some("declared_robot"), Step::One("declared_robot"));
+    }
 }

@@ -23,6 +23,11 @@ pub(super) fn backup(path: &Path) -> PathBuf {
 }
 
 impl Base {
+    /// Where the backup of a base is.
+    pub fn backup(path: &Path) -> PathBuf {
+        backup(path)
+    }
+
     /// Keeps a backup beside the base. A backup that this base has not grown from may be all that is left of another: it is set aside
     /// under a name that is given back.
     pub fn keep_copy(&self) -> Result<Option<PathBuf>, Fault> {
