@@ -105,18 +105,18 @@ pub(crate) struct IncidentArgs {
     /// The gate's logs, if they are not where the settings file says
     #[arg(value_name = "LOG")]
     pub(crate) logs: Vec<String>,
-    /// The gate's settings file. Omit it for a gate that was started with --to, and unset CATTLEGRID_CONFIG
+    /// The gate's settings file. For a gate that was started with --to, omit it and unset CATTLEGRID_CONFIG
     #[arg(long, value_name = "FILE", env = CONFIG)]
     pub(crate) config: Option<PathBuf>,
 }
 
-/// Names the settings file for all commands. `--to` comes before it: what was typed counts.
+/// The environment variable that names the settings file. `gate --to` takes precedence over it.
 pub(crate) const CONFIG: &str = "CATTLEGRID_CONFIG";
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("settings").required(std::env::var_os(CONFIG).is_none()).args(["config", "to"]))]
 pub(crate) struct GateArgs {
-    /// The settings file, with a [gate] section. Without --config and --to, the one in CATTLEGRID_CONFIG
+    /// The settings file, with a [gate] section. Default: the file named by CATTLEGRID_CONFIG, unless --to is given
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Without a settings file: the address to listen on, for every host name, over plain HTTP

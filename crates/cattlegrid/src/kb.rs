@@ -176,7 +176,7 @@ fn say(path: &Path, action: Action, what: &SayArgs) -> anyhow::Result<()> {
 
 fn how_to_undo(batch: i64) -> String {
     match batch {
-        0 => "it was so before, and nothing has changed".to_owned(),
+        0 => "the entry was already there, and nothing has changed".to_owned(),
         batch => format!("'cattlegrid kb undo {batch}' takes it back"),
     }
 }

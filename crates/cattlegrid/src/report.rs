@@ -140,14 +140,14 @@ fn of_log(
             printable(other.as_bytes())
         );
     }
-    let steps = Steps::new(&look, first, words.what.clone());
+    let steps = Steps::new(&look, first, words.what);
     let beside = Beside {
         truth: labels.map(|labels| labels.what),
         baseline,
     };
     let mut usage = job.count(&mut look, &mut second, &steps, &read.report, &beside)?;
     if !log.quiet {
-        say_unknown(&words, &look);
+        say_unknown(&words.names, &look);
     }
     match (&beside.truth, &arguments.labels) {
         (Some(truth), Some(_)) => {
@@ -203,12 +203,9 @@ fn by_source<T: PartialEq>(said: BTreeMap<String, T>, look: &SecondLook) -> Said
 const UNKNOWN_MAX: usize = 5;
 
 /// A judgement that changes nothing may be misspelt.
-fn say_unknown(words: &Said<Word>, look: &SecondLook) {
+fn say_unknown(names: &BTreeMap<Source, String>, look: &SecondLook) {
     let known: BTreeSet<Source> = look.judged().iter().map(|(source, _)| source).collect();
-    let unknown = words
-        .names
-        .iter()
-        .filter(|(source, _)| !known.contains(source));
+    let unknown = names.iter().filter(|(source, _)| !known.contains(source));
     let unknown: Vec<String> = unknown
         .map(|(_, name)| printable(name.as_bytes()))
         .collect();
@@ -224,7 +221,7 @@ fn say_unknown(words: &Said<Word>, look: &SecondLook) {
         io::stderr(),
         "cattlegrid: --judged: {} of {} sources are not in the log: {}{rest}. Write sources exactly as the report prints them",
         unknown.len(),
-        words.names.len(),
+        names.len(),
         shown.join(", ")
     );
 }

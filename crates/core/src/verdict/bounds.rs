@@ -191,8 +191,8 @@ fn has_machines_times(profile: &Profile, evidence: &[Evidence]) -> bool {
     !shows && evidence.iter().any(is_machines) && !evidence.iter().any(reads)
 }
 
-/// Bounds what signs of people are worth that a program can copy for little, of a source that came on so many days. Returns the decibans that this takes away, or 0 for a source
-/// that did what only programs do.
+/// Bounds what signs of people are worth that a program can copy for little, of a source that came on this number of days. Returns the
+/// decibans that this takes away, or 0 for a source that did what only programs do.
 pub(super) fn weigh_cheap_signs(
     (profile, days): (&Profile, u32),
     evidence: &mut [Evidence],

@@ -16,7 +16,7 @@ use crate::state::Gate;
 
 /// How often the file is looked at: an owner's word counts within a second.
 const LOOK: Duration = Duration::from_millis(300);
-/// After so many looks a log that nobody moves into its base is moved by reading the base: each look at a log reads all of it.
+/// After this many looks at an unchanged log, the base is read again, which moves the log into it: each look reads the whole log.
 const LEFT_LOOKS: u32 = 100;
 
 /// When the file and its log were changed last, and which files they are.

@@ -25,7 +25,7 @@ pub(super) struct Written {
     path: PathBuf,
 }
 
-/// The name of a file that is yet to get its place. One that does not get it is removed: it takes the space that may be what was missing.
+/// The name of a file that is not in its place yet. It is removed if the write fails: on a full disk it takes the space that was missing.
 #[derive(Debug)]
 struct New(PathBuf);
 

@@ -17,21 +17,16 @@ use super::open::move_into_place;
 use super::rows;
 use crate::fault::Fault;
 
-/// The backup of a base.
-pub(super) fn backup(path: &Path) -> PathBuf {
-    beside(path, ".backup")
-}
-
 impl Base {
     /// Where the backup of a base is.
     pub fn backup(path: &Path) -> PathBuf {
-        backup(path)
+        beside(path, ".backup")
     }
 
     /// Keeps a backup beside the base. A backup that this base has not grown from may be all that is left of another: it is set aside
     /// under a name that is given back.
     pub fn keep_copy(&self) -> Result<Option<PathBuf>, Fault> {
-        let place = backup(&self.path);
+        let place = Base::backup(&self.path);
         let mut aside = None;
         if self.is_foreign(&place)? {
             let name = free_name(&self.path, ".backup");
@@ -75,7 +70,7 @@ impl Base {
     ///
     /// A program that is killed meanwhile leaves the base as it was, or the backup in its place.
     pub fn restore(path: &Path) -> Result<(Base, Option<PathBuf>), Fault> {
-        let saved = Base::open(&backup(path))?;
+        let saved = Base::open(&Base::backup(path))?;
         let kept = free_name(path, ".damaged");
         let kept = match Base::open(path) {
             Ok(mut old) => {

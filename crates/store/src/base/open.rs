@@ -16,7 +16,6 @@ use rusqlite_migration::Migrations;
 use super::Base;
 use super::Change;
 use super::Session;
-use super::backup::backup;
 use super::rows;
 use crate::fault::Fault;
 
@@ -108,8 +107,8 @@ impl Base {
                 ),
             ));
         }
-        if backup(path).exists() {
-            return Err(Fault::Vanished(path.to_owned(), backup(path)));
+        if Base::backup(path).exists() {
+            return Err(Fault::Vanished(path.to_owned(), Base::backup(path)));
         }
         if let Some(folder) = path.parent() {
             // Where that fails, the next step says what it cannot write.
@@ -279,8 +278,8 @@ fn look_at(path: &Path) -> Result<(), Fault> {
     let metadata = match path.metadata() {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(match backup(path).exists() {
-                true => Fault::Vanished(path.to_owned(), backup(path)),
+            return Err(match Base::backup(path).exists() {
+                true => Fault::Vanished(path.to_owned(), Base::backup(path)),
                 false => Fault::Missing(path.to_owned()),
             });
         }
