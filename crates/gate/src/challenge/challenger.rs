@@ -458,6 +458,8 @@ impl Challenger {
             true => cookies::TRIED_MAX,
             false => usize::MAX,
         };
+        let cookies = cookies.into_iter();
+        let cookies = cookies.filter(|header| cookies::may_have_ours(header));
         let mut values = cookies::named(cookies, name).take(tried_max).peekable();
         // Most requests of unknown visitors have no cookie, and then nothing is hashed.
         values.peek()?;

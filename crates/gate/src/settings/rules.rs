@@ -57,22 +57,6 @@ enum PathRule {
     Begins(String),
 }
 
-/// Paths that pass for everybody who is not denied, without a query: what robots and programs are meant to fetch.
-const PASSED: [&str; 12] = [
-    "/robots.txt",
-    "/.well-known/*",
-    "/favicon.ico",
-    "/sitemap.xml",
-    "/feed",
-    "/feed/",
-    "/feed.xml",
-    "/rss",
-    "/rss/",
-    "/rss.xml",
-    "/atom.xml",
-    "/index.xml",
-];
-
 /// Memory for one compiled pattern: large ones are refused when the file is read.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 const PATTERN_LENGTH_MAX: usize = 4096;
@@ -211,13 +195,27 @@ impl Rules {
         }
         // Some programs put the address of a site with its slash before a path that has one.
         let path = spelling::joined(path);
-        let passes = |known: &str| match known.strip_suffix('*') {
-            Some(start) => path.starts_with(start),
-            None => *path == *known,
-        };
-        let is_open = self.has_defaults && !subject.has_query;
-        (is_open && PASSED.iter().any(|known| passes(known))).then_some(Ruled::Shipped)
+        (self.has_defaults && !subject.has_query && is_open(&path)).then_some(Ruled::Shipped)
     }
+}
+
+/// Paths that pass for everybody who is not denied, without a query: what robots and programs are meant to fetch.
+fn is_open(path: &str) -> bool {
+    let is_file = matches!(
+        path,
+        "/robots.txt"
+            | "/favicon.ico"
+            | "/sitemap.xml"
+            | "/feed"
+            | "/feed/"
+            | "/feed.xml"
+            | "/rss"
+            | "/rss/"
+            | "/rss.xml"
+            | "/atom.xml"
+            | "/index.xml"
+    );
+    is_file || path.starts_with("/.well-known/")
 }
 
 fn path_rule(text: String) -> Result<PathRule, String> {

@@ -58,7 +58,7 @@ fn loosened(path: &str) -> String {
 
 /// A path with its slashes joined.
 pub(crate) fn joined(path: &str) -> Cow<'_, str> {
-    match path.contains("//") {
+    match has_pair(path, |second| second == b'/') {
         true => Cow::Owned(follow_dots(path, Slashes::Join)),
         false => Cow::Borrowed(path),
     }
@@ -66,9 +66,15 @@ pub(crate) fn joined(path: &str) -> Cow<'_, str> {
 
 /// True where all servers read the same.
 fn is_plain(path: &str) -> bool {
-    let bytes = path.as_bytes();
-    !bytes.iter().any(|byte| matches!(byte, b'%' | b'\\' | b';'))
-        && !bytes.windows(2).any(|two| matches!(two, b"//" | b"/."))
+    let is_special = |byte: &u8| matches!(byte, b'%' | b'\\' | b';');
+    !path.as_bytes().iter().any(is_special)
+        && !has_pair(path, |second| matches!(second, b'/' | b'.'))
+}
+
+/// True where a slash is followed by one of these. Every request is asked, and a search for a text would have to be prepared each time.
+fn has_pair(path: &str, is_second: impl Fn(u8) -> bool) -> bool {
+    let is_pair = |two: &[u8]| two[0] == b'/' && is_second(two[1]);
+    path.as_bytes().windows(2).any(is_pair)
 }
 
 /// Unreserved characters are the same with and without percent signs (RFC 3986, 2.3).

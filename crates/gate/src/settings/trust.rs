@@ -170,11 +170,40 @@ pub(crate) fn write_address(address: IpAddr, out: &mut Vec<u8>) {
         let _ = write!(out, "{address}");
         return;
     };
-    let mut digits = itoa::Buffer::new();
+    // The longest one has 15 letters; they are put down together.
+    let (mut text, mut end) = ([0; 16], 0);
+    let mut put = |letter| {
+        text[end] = letter;
+        end += 1;
+    };
     for (at, octet) in address.octets().into_iter().enumerate() {
         if at > 0 {
-            out.push(b'.');
+            put(b'.');
         }
-        out.extend_from_slice(digits.format(octet).as_bytes());
+        if octet >= 100 {
+            put(b'0' + octet / 100);
+        }
+        if octet >= 10 {
+            put(b'0' + octet / 10 % 10);
+        }
+        put(b'0' + octet % 10);
+    }
+    out.extend_from_slice(&text[..end]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_spelled_as_usual() {
+        for octet in 0..=255 {
+            for address in [[octet, 0, 9, 10], [99, 100, 255, octet]] {
+                let address = IpAddr::from(address);
+                let mut out = Vec::new();
+                write_address(address, &mut out);
+                assert_eq!(out, address.to_string().as_bytes());
+            }
+        }
     }
 }

@@ -85,21 +85,27 @@ impl SiteConnection {
         }
     }
 
-    /// True where the connection can take another request: the last response was complete, and nothing came behind it, not even an end.
-    pub(crate) fn is_idle(&mut self) -> bool {
+    /// True where the last response was complete, so that the connection may take another request.
+    pub(crate) fn is_done(&mut self) -> bool {
         let mut context = Context::from_waker(Waker::noop());
         if let Some(upload) = &mut self.upload
             && let Poll::Ready(to) = upload.poll_end(&mut context)
         {
             (self.to, self.upload) = (to, None);
         }
+        self.keeps_alive && self.to.is_some() && self.held.is_empty()
+    }
+
+    /// True where the connection can take another request: nothing came behind the last response, not even an end.
+    pub(crate) fn is_idle(&mut self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
         let mut space = [0];
         let mut space = ReadBuf::new(&mut space);
         let reading = poll_fn(|context| Pin::new(&mut self.from).poll_read(context, &mut space));
         // Unconstrained: a task that has used up its budget would be told that nothing is there.
         let reading = pin!(tokio::task::unconstrained(reading));
         let has_nothing = reading.poll(&mut context).is_pending();
-        self.keeps_alive && self.to.is_some() && self.held.is_empty() && has_nothing
+        has_nothing && self.is_done()
     }
 
     /// Sends a request and waits for the head of the response: its length. `gone` is ready when the client

@@ -70,7 +70,8 @@ impl Pool {
         mut connection: SiteConnection,
         since: Instant,
     ) {
-        if !connection.is_idle() {
+        // Whether it has ended since shows when it is taken.
+        if !connection.is_done() {
             return;
         }
         let idle = Idle { connection, since };

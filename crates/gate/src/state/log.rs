@@ -433,10 +433,7 @@ impl Line<'_> {
 
     fn hexadecimal(&mut self, begin: &str, number: u64) {
         let digits: [u8; 16] =
-            std::array::from_fn(|at| match (number >> (60 - 4 * at) & 15) as u8 {
-                digit @ 0..10 => b'0' + digit,
-                digit => b'a' + digit - 10,
-            });
+            std::array::from_fn(|at| b"0123456789abcdef"[(number >> (60 - 4 * at) & 15) as usize]);
         self.raw(begin.as_bytes(), 3);
         self.raw(&digits, 0);
         self.raw(b"\"", 1);
