@@ -23,6 +23,11 @@ const CHUNK: usize = 512;
 /// Requests whose targets are looked up together, so that the processor waits for memory once for many of them.
 const BATCH: usize = 64;
 
+/// Origins of referrers that are found without a search.
+const ORIGINS: usize = 16;
+/// The same for pairs of hosts.
+const LAST_PAIRS: usize = 32;
+
 /// Marks the place of a number of bytes that does not fit.
 const LARGE: u32 = 1 << 31;
 
@@ -82,15 +87,50 @@ impl Kept {
 }
 
 /// Requests in chunks, so that growing copies nothing, and that counting gives room back on the way.
-pub(super) type Chunks = Vec<Vec<Kept>>;
+#[derive(Debug, Default)]
+pub(super) struct Chunks {
+    full: Vec<Vec<Kept>>,
+    /// The one that grows. It stands here, so that a request is put down without a look at the others.
+    last: Vec<Kept>,
+}
+
+impl Chunks {
+    #[inline]
+    fn push(&mut self, kept: Kept) {
+        if self.last.len() == self.last.capacity() {
+            self.begin();
+        }
+        self.last.push(kept);
+    }
+
+    #[cold]
+    fn begin(&mut self) {
+        let full = std::mem::replace(&mut self.last, Vec::with_capacity(CHUNK));
+        if !full.is_empty() {
+            self.full.push(full);
+        }
+    }
+
+    fn room(&self) -> usize {
+        let chunks = self.full.len() + usize::from(!self.last.is_empty());
+        chunks * CHUNK * size_of::<Kept>()
+    }
+}
+
+impl IntoIterator for Chunks {
+    type Item = Vec<Kept>;
+    type IntoIter = std::iter::Chain<std::vec::IntoIter<Vec<Kept>>, std::iter::Once<Vec<Kept>>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.full.into_iter().chain(std::iter::once(self.last))
+    }
+}
 
 /// The requests that one thread has kept, with their texts.
 #[derive(Debug, Default)]
 pub struct KeptRequests {
     /// By the part of the judgements that their source is in: whoever counts them part by part finds the judgements in a cache.
     pub(super) parts: Vec<Chunks>,
-    /// How many chunks there are.
-    chunks: usize,
     /// Bytes of answers that are too large for [`Kept`].
     pub(super) large: Vec<u64>,
     /// The last requests, whose targets have no numbers yet.
@@ -115,13 +155,14 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub(super) struct KeptHosts {
     texts: Texts,
-    /// Scheme and host of the last referrer.
-    origin: Last,
+    /// Scheme and host of the last referrers.
+    origins: [Last; ORIGINS],
     asked: Last,
     /// Which were named together, the referrer's first.
     pairs: Vec<(u32, u32)>,
     numbers: HashMap<(u32, u32), u32, RandomState>,
-    last: u32,
+    /// The numbers of the last pairs, by the referrer's number: what is asked for hardly changes from one request to the next.
+    last: [u32; LAST_PAIRS],
 }
 
 /// The text before, and its number.
@@ -177,7 +218,7 @@ impl KeptRequests {
 
     /// Looks up the targets of the last requests. Until then they are not among the others.
     pub(super) fn settle(&mut self) {
-        self.parts.resize_with(Judgements::PARTS, Vec::new);
+        self.parts.resize_with(Judgements::PARTS, Chunks::default);
         self.targets
             .touch(self.waiting.iter().map(|waiting| waiting.hash));
         let mut start = 0;
@@ -186,16 +227,7 @@ impl KeptRequests {
             start = end;
             let target = self.targets.number_by(hash, target);
             let kept = Kept { target, ..kept };
-            let part = &mut self.parts[Judgements::part_of(kept.source())];
-            match part.last_mut() {
-                Some(last) if last.len() < CHUNK => last.push(kept),
-                _ => {
-                    let mut next = Vec::with_capacity(CHUNK);
-                    next.push(kept);
-                    part.push(next);
-                    self.chunks += 1;
-                }
-            }
+            self.parts[Judgements::part_of(kept.source())].push(kept);
         }
         self.waiting_targets.clear();
     }
@@ -217,7 +249,7 @@ impl KeptRequests {
         let texts = [&self.targets, &self.agents, &self.hosts.texts];
         let texts: usize = texts.into_iter().map(Texts::room).sum();
         let pairs = self.hosts.pairs.capacity() * 3 * size_of::<(u32, u32)>();
-        self.chunks * CHUNK * size_of::<Kept>() + texts + pairs
+        self.parts.iter().map(Chunks::room).sum::<usize>() + texts + pairs
     }
 }
 
@@ -231,13 +263,14 @@ impl KeptHosts {
 
     #[inline]
     fn number_of(&mut self, pair: (u32, u32)) -> u32 {
-        if self.pairs.get(self.last as usize) != Some(&pair) {
-            self.last = *self.numbers.entry(pair).or_insert_with(|| {
+        let last = &mut self.last[pair.0 as usize % LAST_PAIRS];
+        if self.pairs.get(*last as usize) != Some(&pair) {
+            *last = *self.numbers.entry(pair).or_insert_with(|| {
                 self.pairs.push(pair);
                 self.pairs.len() as u32 - 1
             });
         }
-        self.last
+        *last
     }
 
     /// Takes over the pairs of another, and gives the number that each of its numbers has here.
@@ -253,16 +286,15 @@ impl KeptHosts {
     #[inline]
     fn referrer(&mut self, url: &[u8]) -> u32 {
         let is_whole = |rest: &[u8]| matches!(rest, [] | [b'/' | b'?' | b'#', ..]);
-        if !self.origin.text.is_empty()
-            && url.strip_prefix(&*self.origin.text).is_some_and(is_whole)
-        {
-            return self.origin.number;
+        let origin = &mut self.origins[place_of(url)];
+        if !origin.text.is_empty() && url.strip_prefix(&*origin.text).is_some_and(is_whole) {
+            return origin.number;
         }
         let host = host_of(url);
         let number = self.texts.number(cut(host));
         if !host.is_empty() {
             let end = host.as_ptr_range().end.addr() - url.as_ptr().addr();
-            self.origin.set(&url[..end], number);
+            origin.set(&url[..end], number);
         }
         number
     }
@@ -295,6 +327,17 @@ impl Last {
         self.text.extend_from_slice(text);
         self.number = number;
     }
+}
+
+/// Where the origin of a URL is found: by letters of its host, behind `http://` or `https://`.
+#[inline]
+fn place_of(url: &[u8]) -> usize {
+    let letters = url.get(8..16).map(|letters| {
+        letters
+            .iter()
+            .fold(0, |sum, letter| sum * 5 + usize::from(*letter))
+    });
+    letters.unwrap_or(0) % ORIGINS
 }
 
 #[inline]

@@ -318,10 +318,14 @@ impl SecondLook {
 
 #[cfg(test)]
 mod tests {
+    use hashbrown::HashSet;
+
     use super::*;
     use crate::Settings;
     use crate::analysis::PanelSums;
+    use crate::pseudonyms::Pseudonyms;
     use crate::report::Panels;
+    use crate::verdict::Class;
 
     /// Lines of every kind: pages of three addresses, their parts, errors, and what is no request; a script's requests, too.
     fn lines() -> Vec<String> {
@@ -357,6 +361,14 @@ mod tests {
 
     /// A log that was judged, and its blocks.
     fn judged(keep: Keep, lines: &[String]) -> (Report, SecondLook, Vec<Block>) {
+        let settings = Settings {
+            keep,
+            ..Settings::default()
+        };
+        judged_by(settings, lines)
+    }
+
+    fn judged_by(settings: Settings, lines: &[String]) -> (Report, SecondLook, Vec<Block>) {
         let block = |lines: &[String]| {
             let text = lines.join("\n") + "\n";
             Block {
@@ -371,8 +383,7 @@ mod tests {
         let blocks: Vec<Block> = lines.chunks(500).map(block).collect();
         let settings = Settings {
             second_look: true,
-            keep,
-            ..Settings::default()
+            ..settings
         };
         let knowledge = Knowledge::new("[]", Vec::new()).unwrap();
         let mut analysis = Analysis::new(settings, knowledge).unwrap();
@@ -434,6 +445,29 @@ mod tests {
             }
         }
         (is_kept, sums.finish(&plan))
+    }
+
+    #[test]
+    fn sources_are_found_by_names_of_every_kind() {
+        for pseudonyms in [None, Some(Pseudonyms::new(b"key".to_vec()))] {
+            let settings = Settings {
+                pseudonyms,
+                ..Settings::default()
+            };
+            let (report, look, _) = judged_by(settings, &lines());
+            let listed = report.sources.iter();
+            let listed = listed.filter(|source| source.class != Class::User);
+            let names: HashSet<&str, RandomState> =
+                listed.map(|source| source.source.as_str()).collect();
+            let named = look.named(names.clone());
+            let found: HashSet<&str, RandomState> = named.values().map(String::as_str).collect();
+            assert!(found == names && found.len() == 9, "{found:?} {names:?}");
+            assert!(
+                named
+                    .iter()
+                    .all(|(source, name)| look.name(*source) == *name)
+            );
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod agents;
 mod count;
 mod tally;
+mod visitors;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use hashbrown::HashMap;
 use hashbrown::HashSet;
 use tally::Sum;
 use tally::Tally;
+use visitors::Visitors;
 
 /// Rows of a panel.
 const ROWS: usize = 30;
@@ -106,8 +108,7 @@ pub struct PanelSums {
 /// What is known of sources.
 #[derive(Debug, Default)]
 struct OfPart {
-    /// Who viewed a page on which day.
-    visitors: HashSet<(u32, Source), RandomState>,
+    visitors: Visitors,
     sources: HashMap<Source, SourceSums, RandomState>,
 }
 
@@ -153,25 +154,43 @@ struct SourceSums {
 impl SecondLook {
     /// What to gather for the panels of a report.
     pub fn plan_panels(&self, report: &Report) -> PanelPlan {
-        let listed: HashSet<&str, RandomState> = report
+        let listed = report
             .sources
             .iter()
             .filter(|source| source.class != Class::User)
-            .take(SOURCES_MAX)
-            .map(|source| source.source.as_str())
-            .collect();
-        let heavy = self
-            .judged()
-            .iter()
-            .filter(|(_, judged)| judged.class != Class::User)
-            .map(|(source, _)| (source, self.name(source)))
-            .filter(|(_, name)| listed.contains(name.as_str()))
-            .collect();
+            .take(SOURCES_MAX);
+        let listed = listed.map(|source| source.source.as_str()).collect();
         PanelPlan {
             knowledge: self.knowledge().clone(),
             known: Mutex::default(),
-            heavy,
+            heavy: self.named(listed),
         }
+    }
+
+    /// The sources with these names that are no people's.
+    pub(super) fn named(
+        &self,
+        mut names: HashSet<&str, RandomState>,
+    ) -> HashMap<Source, String, RandomState> {
+        let mut named = HashMap::default();
+        // Most names say which source they mean.
+        names.retain(|name| {
+            let source = self.source(name);
+            let is_it = self.name(source) == *name;
+            let judged = self.judged().get(source);
+            if is_it && judged.is_some_and(|judged| judged.class != Class::User) {
+                named.insert(source, (*name).to_owned());
+            }
+            !is_it
+        });
+        // Pseudonyms do not, and there may be millions of sources to be named.
+        if !names.is_empty() {
+            let all = self.judged().iter();
+            let others = all.filter(|(_, judged)| judged.class != Class::User);
+            let others = others.map(|(source, _)| (source, self.name(source)));
+            named.extend(others.filter(|(_, name)| names.contains(name.as_str())));
+        }
+        named
     }
 }
 

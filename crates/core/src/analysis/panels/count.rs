@@ -18,6 +18,8 @@ use super::SOURCE_TEXTS;
 use super::Statuses;
 use super::tally::Sum;
 use super::tally::Tally;
+use super::visitors::As;
+use super::visitors::Met;
 use crate::analysis::SecondLook;
 use crate::analysis::kept::AskedFor;
 use crate::analysis::kept::Chunks;
@@ -31,19 +33,6 @@ use crate::report::Judgements;
 use crate::report::PanelDay;
 use crate::request::Source;
 use crate::verdict::Class;
-
-/// Whose requests these are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    /// People's.
-    Person,
-    /// Those of a source whose targets are counted.
-    Heavy,
-    /// Another's that was judged.
-    Other,
-    /// Nobody knows.
-    Unknown,
-}
 
 /// The number of a target, and what its text says.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +86,8 @@ impl United {
     /// Takes all requests: they come back by part, and then by thread.
     fn of(kept: &mut [KeptRequests], look: &SecondLook) -> (United, Vec<Vec<Chunks>>) {
         let mut united = United::default();
-        let mut requests: Vec<Vec<Chunks>> = vec![Vec::new(); Judgements::PARTS];
+        let mut requests: Vec<Vec<Chunks>> = Vec::new();
+        requests.resize_with(Judgements::PARTS, Vec::new);
         for mut kept in kept.iter_mut().map(std::mem::take) {
             kept.settle();
             for (all, part) in requests.iter_mut().zip(kept.parts) {
@@ -214,16 +204,24 @@ impl PanelSums {
         parts.for_each(|(part, requests)| {
             let counts = lock(&free).pop();
             let mut counts = counts.unwrap_or_else(|| Counts::new(&united));
-            let mut batch = Batch::default();
+            let (mut batch, mut met) = (Batch::default(), Met::default());
             for (thread, chunks) in united.threads.iter().zip(requests) {
                 for chunk in chunks {
-                    batch.prepare(&chunk, thread, &counts, |source| plan.whose(source, look));
-                    for (at, kept) in chunk.iter().enumerate() {
-                        let request = Counted::of(kept, thread, batch.targets[at]);
-                        counts.see(&request, batch.whose[at], part, &united, plan);
+                    batch.choose(&chunk, |kept| {
+                        let source = kept.source();
+                        let (number, counts_as) = met.meet(source, || plan.counts_as(source, look));
+                        let agent = thread.agents[kept.agent as usize];
+                        let robot = || counts.robot(agent, &united.agents, plan);
+                        Chosen::of(number, counts_as, robot)
+                    });
+                    batch.prepare(&chunk, thread, &counts);
+                    for ((at, chosen), target) in batch.chosen.iter().zip(&batch.targets) {
+                        let request = Counted::of(&chunk[*at], thread, *target);
+                        counts.see(&request, chosen, &mut met, part);
                     }
                 }
             }
+            met.end(&mut part.visitors);
             part.settle(&united.targets);
             lock(&free).push(counts);
         });
@@ -235,31 +233,53 @@ impl PanelSums {
     }
 }
 
+/// A request that is counted.
+#[derive(Debug, Clone, Copy)]
+struct Chosen {
+    /// The number of its source.
+    source: u32,
+    /// The robot of a language model that it names itself as.
+    robot: Option<u16>,
+}
+
+impl Chosen {
+    #[inline]
+    fn of(source: u32, counts_as: As, robot: impl FnOnce() -> Option<u16>) -> Option<Chosen> {
+        let robot = match counts_as {
+            As::Person => None,
+            As::Heavy => robot(),
+            As::Other => Some(robot()?),
+            As::Nobody => return None,
+        };
+        Some(Chosen { source, robot })
+    }
+}
+
 /// What is looked up for many requests at once, so that the processor waits for memory once for many of them.
 #[derive(Debug, Default)]
 struct Batch {
-    whose: Vec<Whose>,
+    /// Which requests are counted, and their places: half of a log's are often those of crawlers that nobody looks at.
+    chosen: Vec<(usize, Chosen)>,
+    /// Their targets.
     targets: Vec<Target>,
 }
 
 impl Batch {
-    fn prepare(
-        &mut self,
-        chunk: &[Kept],
-        thread: &OfThread,
-        counts: &Counts,
-        whose: impl Fn(Source) -> Whose,
-    ) {
-        self.whose.clear();
+    fn choose(&mut self, chunk: &[Kept], mut choice: impl FnMut(&Kept) -> Option<Chosen>) {
+        self.chosen.clear();
+        let all = chunk.iter().enumerate();
+        self.chosen
+            .extend(all.filter_map(|(at, kept)| Some((at, choice(kept)?))));
+    }
+
+    fn prepare(&mut self, chunk: &[Kept], thread: &OfThread, counts: &Counts) {
+        let chosen = || self.chosen.iter().map(|(at, _)| &chunk[*at]);
         self.targets.clear();
-        self.whose
-            .extend(chunk.iter().map(|kept| whose(kept.source())));
-        let targets = chunk.iter().map(|kept| kept.target as usize);
         self.targets
-            .extend(targets.map(|number| thread.targets[number]));
+            .extend(chosen().map(|kept| thread.targets[kept.target as usize]));
         // Which of the two is counted will be decided then.
         let targets = self.targets.iter().map(|target| target.number() as usize);
-        let pages = chunk.iter().zip(targets).fold(0, |all, (kept, number)| {
+        let pages = chosen().zip(targets).fold(0, |all, (kept, number)| {
             let of = match kept.is {
                 AskedFor::File => &counts.files,
                 AskedFor::ShownPage | AskedFor::Page => &counts.pages,
@@ -271,13 +291,13 @@ impl Batch {
 }
 
 impl PanelPlan {
-    #[inline]
-    fn whose(&self, source: Source, look: &SecondLook) -> Whose {
+    /// As whose requests those of a source are counted.
+    fn counts_as(&self, source: Source, look: &SecondLook) -> As {
         match look.judged().get(source) {
-            Some(judged) if judged.class == Class::User => Whose::Person,
-            Some(_) if self.heavy.contains_key(&source) => Whose::Heavy,
-            Some(_) => Whose::Other,
-            None => Whose::Unknown,
+            Some(judged) if judged.class == Class::User => As::Person,
+            Some(_) if self.heavy.contains_key(&source) => As::Heavy,
+            Some(_) => As::Other,
+            None => As::Nobody,
         }
     }
 }
@@ -309,35 +329,32 @@ impl Counts {
         }
     }
 
+    /// The robot of a language model that an agent names.
     #[inline]
-    fn see(
-        &mut self,
-        request: &Counted,
-        whose: Whose,
-        part: &mut OfPart,
-        united: &United,
-        plan: &PanelPlan,
-    ) {
-        match whose {
-            Whose::Person => {
+    fn robot(&mut self, agent: u32, agents: &Texts, plan: &PanelPlan) -> Option<u16> {
+        let robot = &mut self.robots_of[agent as usize];
+        *robot.get_or_insert_with(|| plan.ai_robot(agents.text(agent)))
+    }
+
+    #[inline]
+    fn see(&mut self, request: &Counted, chosen: &Chosen, met: &mut Met, part: &mut OfPart) {
+        match met.counts_as(chosen.source) {
+            As::Person => {
                 if request.is_view() {
-                    part.visitors.insert((request.time / DAY, request.source));
+                    let day = request.time / DAY;
+                    met.view(chosen.source, day, &mut part.visitors);
                 }
                 return self.see_person(request);
             }
-            Whose::Heavy => {
+            As::Heavy => {
                 let source = part.sources.entry(request.source).or_default();
                 source.statuses.add(request.status, 1);
                 let target = source.counted.entry(request.target.number());
                 target.or_default().see(request.bytes);
             }
-            Whose::Other => {}
-            Whose::Unknown => return,
+            As::Other | As::Nobody => {}
         }
-        let agent = request.agent as usize;
-        let robot = self.robots_of[agent]
-            .get_or_insert_with(|| plan.ai_robot(united.agents.text(request.agent)));
-        if let Some(robot) = *robot {
+        if let Some(robot) = chosen.robot {
             self.robots.entry(robot).or_default().see(request);
         }
     }

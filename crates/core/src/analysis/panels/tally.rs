@@ -3,6 +3,7 @@
 //! Every thread makes tallies of its own, which are added up from time to time. Texts are told apart by keyed hashes of 64 bits, as in
 //! profiles, and stand one behind the other in one buffer: a text that was seen before is not looked at again.
 
+use std::cmp::Ordering;
 use std::hash::BuildHasher;
 use std::sync::LazyLock;
 
@@ -160,10 +161,14 @@ impl Tally {
 
     /// The texts that came most.
     pub(super) fn top(&self, rows: usize) -> Top {
-        let mut all = self.sorted();
-        all.truncate(rows);
+        let mut all: Vec<Count> = self.counts.iter().copied().collect();
+        // The others are not put in order.
+        if all.len() > rows {
+            all.select_nth_unstable_by(rows, |a, b| self.order(a, b));
+            all.truncate(rows);
+        }
         Top {
-            rows: self.rows(all),
+            rows: self.sorted(all),
             requests: self.requests,
             missed: self.missed,
         }
@@ -171,17 +176,17 @@ impl Tally {
 
     /// All texts, those that came most first.
     pub(super) fn all(&self) -> Vec<Row> {
-        self.rows(self.sorted())
+        self.sorted(self.counts.iter().copied().collect())
     }
 
-    fn sorted(&self) -> Vec<Count> {
-        let mut all: Vec<Count> = self.counts.iter().copied().collect();
-        let text = |count: &Count| count.text(&self.texts);
-        all.sort_unstable_by(|a, b| (b.sum.requests, text(a)).cmp(&(a.sum.requests, text(b))));
-        all
+    /// What came most is first.
+    fn order(&self, a: &Count, b: &Count) -> Ordering {
+        let requests = b.sum.requests.cmp(&a.sum.requests);
+        requests.then_with(|| a.text(&self.texts).cmp(b.text(&self.texts)))
     }
 
-    fn rows(&self, counts: Vec<Count>) -> Vec<Row> {
+    fn sorted(&self, mut counts: Vec<Count>) -> Vec<Row> {
+        counts.sort_unstable_by(|a, b| self.order(a, b));
         let row = |count: Count| Row {
             text: printable(count.text(&self.texts)),
             requests: count.sum.requests,
