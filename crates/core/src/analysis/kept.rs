@@ -23,7 +23,7 @@ const CHUNK: usize = 512;
 /// Requests whose targets are looked up together, so that the processor waits for memory once for many of them.
 const BATCH: usize = 64;
 
-/// Origins of referrers that are found without a search.
+/// Referrers whose scheme and host are remembered, so that they need no search.
 const ORIGINS: usize = 16;
 /// The same for pairs of hosts.
 const LAST_PAIRS: usize = 32;
@@ -161,7 +161,7 @@ pub(super) struct KeptHosts {
     /// Which were named together, the referrer's first.
     pairs: Vec<(u32, u32)>,
     numbers: HashMap<(u32, u32), u32, RandomState>,
-    /// The numbers of the last pairs, by the referrer's number: what is asked for hardly changes from one request to the next.
+    /// The numbers of the last pairs, by the referrer's number: the host that is asked hardly changes from one request to the next.
     last: [u32; LAST_PAIRS],
 }
 

@@ -70,7 +70,7 @@ impl Pool {
         mut connection: SiteConnection,
         since: Instant,
     ) {
-        // Whether it has ended since shows when it is taken.
+        // Whether the site has closed it shows when it is taken.
         if !connection.is_done() {
             return;
         }

@@ -238,6 +238,7 @@ impl PanelSums {
 struct Chosen {
     /// The number of its source.
     source: u32,
+    counts_as: As,
     /// The robot of a language model that it names itself as.
     robot: Option<u16>,
 }
@@ -251,7 +252,11 @@ impl Chosen {
             As::Other => Some(robot()?),
             As::Nobody => return None,
         };
-        Some(Chosen { source, robot })
+        Some(Chosen {
+            source,
+            counts_as,
+            robot,
+        })
     }
 }
 
@@ -338,7 +343,7 @@ impl Counts {
 
     #[inline]
     fn see(&mut self, request: &Counted, chosen: &Chosen, met: &mut Met, part: &mut OfPart) {
-        match met.counts_as(chosen.source) {
+        match chosen.counts_as {
             As::Person => {
                 if request.is_view() {
                     let day = request.time / DAY;

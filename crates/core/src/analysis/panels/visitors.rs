@@ -59,11 +59,6 @@ impl Met {
         (number, self.all[number as usize].counts_as)
     }
 
-    #[inline]
-    pub(super) fn counts_as(&self, number: u32) -> As {
-        self.all[number as usize].counts_as
-    }
-
     /// Notes a page that a source viewed on a day.
     #[inline]
     pub(super) fn view(&mut self, number: u32, day: u32, visitors: &mut Visitors) {
@@ -76,7 +71,7 @@ impl Met {
         of.viewed.bits |= 1 << (day - first);
     }
 
-    /// Notes all that came on days.
+    /// Hands over all visitors that are left.
     pub(super) fn end(mut self, visitors: &mut Visitors) {
         for of in &mut self.all {
             of.hand_over(visitors);
